@@ -39,6 +39,9 @@ DEEP_LOOPS: Final = "nnkit-deep-loops"
 """The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
 inside each other it was measured to take 60 s, growing with the cube of their number, and 0.1 s without."""
 
+UNOPTIMIZED: Final = "nnkit-unoptimized"
+"""The attribute of functions whose module LLVM need not optimize: where compiling it takes longer than running it."""
+
 T = TypeVar("T")
 
 _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -216,8 +219,8 @@ def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> Compi
 
 
 def optimization_level(text: str, level: int = 2) -> int:
-    """LLVM's optimization level for a module: `level`, and 0 where the text says that its loops are too deep."""
-    return 0 if DEEP_LOOPS in text else level
+    """LLVM's optimization level for a module: `level`, and 0 where the text wants none, or its loops are too deep."""
+    return 0 if DEEP_LOOPS in text or UNOPTIMIZED in text else level
 
 
 def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, text: str) -> None:

@@ -1,0 +1,325 @@
+"""The code of the thread pool, as LLVM IR: programs call `run`, each thread runs `worker`.
+
+    run(function, context, first, count)        function(context, first), … function(context, first + count - 1)
+
+A *job* is such a call.  Its blocks are taken by compare-and-swap on the *ticket*, a word with the number of the job,
+how many blocks have been taken at the front, by the thread that called, and how many at the end, by workers.  A worker
+that comes late finds another number, and takes nothing.  Taking from both ends gives two threads the same parts of
+the data in one job after the other, as far as they are equally fast.
+
+1. `run` writes the job, then the ticket.  Where the pool is in use (by another thread of the program, or by the loop
+   that this one is in) or has no workers, it runs all blocks itself: so nobody waits for anybody.
+2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes as many as there are further blocks.
+3. Who finds no block left adds to `done` how many it has run.  `run` returns when these are all.
+
+A worker counts itself as sleeping, then looks at the ticket; `run` writes the ticket, then looks at the count; all
+threads see these in one order (`seq_cst`), so that no job is missed, and the mutex is held from the count to the sleep.
+
+LLVM does not optimize it, which takes 3 ms instead of 15; a job costs 0.1 µs more.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from ..llvm import UNOPTIMIZED
+
+RUN: Final = "nnkit.pool.run"
+WORKER: Final = "nnkit.pool.worker"
+STATE: Final = "nnkit.pool.state"
+START: Final = "nnkit.pool.start"
+CLOCK: Final = "nnkit.pool.clock"
+
+MOST_BLOCKS: Final = (1 << 16) - 1
+"""Blocks of a job: as many as the ticket can count."""
+
+STATE_BYTES: Final = 1024
+
+THREADS: Final = 0
+"""Offset into the state: the number of threads, with the one that calls; 0 before the pool has been started."""
+SPIN: Final = 8
+"""Nanoseconds that a thread looks for work, or for the end of others' work, before it sleeps."""
+BUSY: Final = 64
+"""1 while a job runs."""
+SLEEPING: Final = 192
+"""How many workers sleep."""
+WAITING: Final = 256
+"""1 while the thread that called sleeps."""
+MUTEX: Final = 512
+WAKE: Final = 640
+"""The condition that workers sleep on."""
+ENDED: Final = 768
+"""The condition that the thread that called sleeps on."""
+
+_OFFSETS: Final = {
+    "threads": THREADS, "spin": SPIN,
+    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96,
+    "ticket": 128, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
+    "mutex": MUTEX, "wake": WAKE, "ended": ENDED,
+}  # fmt: skip
+"""Words that threads change while others look at them have a cache line each; a mutex and a condition have 128 bytes,
+twice what the C libraries need."""
+
+
+def pool_text(clock: int, pause: str) -> str:
+    """The module, with the C library's number of the clock that never goes back, and an instruction that pauses."""
+    places = {
+        name: f"getelementptr (i8, ptr @{STATE}, i64 {offset})" for name, offset in _OFFSETS.items()
+    }
+    return Template(_TEXT).substitute(places, clock=clock, pause=pause, unoptimized=UNOPTIMIZED)
+
+
+_TEXT: Final = """\
+@nnkit.pool.state = external global i8
+declare i64 @nnkit.pool.start()
+declare i32 @nnkit.pool.clock(i32, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare void @llvm.x86.sse2.pause()
+declare void @llvm.aarch64.hint(i32)
+
+define void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count) nounwind {
+entry:
+  %known = load atomic i64, ptr $threads monotonic, align 8
+  %unknown = icmp eq i64 %known, 0
+  br i1 %unknown, label %start, label %ask
+start:
+  %started = call i64 @nnkit.pool.start()
+  br label %ask
+ask:
+  %threads = phi i64 [ %known, %entry ], [ %started, %start ]
+  %alone = icmp ult i64 %threads, 2
+  %single = icmp ult i64 %count, 2
+  %here = or i1 %alone, %single
+  br i1 %here, label %inline, label %enter
+enter:
+  %pair = cmpxchg ptr $busy, i64 0, i64 1 acquire monotonic, align 8
+  %free = extractvalue { i64, i1 } %pair, 1
+  br i1 %free, label %publish, label %inline
+inline:
+  call void @run_all(ptr %function, ptr %context, i64 %first, i64 %count)
+  ret void
+
+publish:
+  store atomic ptr %function, ptr $function monotonic, align 8
+  store atomic ptr %context, ptr $context monotonic, align 8
+  store atomic i64 %first, ptr $first monotonic, align 8
+  store atomic i64 %count, ptr $count monotonic, align 8
+  store atomic i64 0, ptr $done monotonic, align 8
+  %before = load atomic i64, ptr $ticket monotonic, align 8
+  %last = lshr i64 %before, 32
+  %job = add i64 %last, 1
+  %ticket = shl i64 %job, 32
+  store atomic i64 %ticket, ptr $ticket seq_cst, align 8
+  %number = lshr i64 %ticket, 32
+  %sleeping = load atomic i64, ptr $sleeping seq_cst, align 8
+  %asleep = icmp ne i64 %sleeping, 0
+  br i1 %asleep, label %wake, label %work
+wake:
+  %others = sub i64 %count, 1
+  %many = icmp ult i64 %others, %sleeping
+  %wanted = select i1 %many, i64 %others, i64 %sleeping
+  call void @wake_workers(i64 %wanted)
+  br label %work
+work:
+  %own = call i64 @take_blocks(i64 %number, ptr %function, ptr %context, i64 %first, i64 %count, i64 65536)
+  %rest = sub i64 %count, %own
+  %mine = icmp eq i64 %rest, 0
+  br i1 %mine, label %leave, label %wait
+wait:
+  call void @wait_for_workers(i64 %rest)
+  br label %leave
+leave:
+  store atomic i64 0, ptr $busy release, align 8
+  ret void
+}
+
+define internal void @run_all(ptr %function, ptr %context, i64 %first, i64 %count) nounwind noinline {
+entry:
+  %end = add i64 %first, %count
+  %none = icmp sle i64 %count, 0
+  br i1 %none, label %done, label %block
+block:
+  %number = phi i64 [ %first, %entry ], [ %following, %block ]
+  call void %function(ptr %context, i64 %number)
+  %following = add i64 %number, 1
+  %more = icmp slt i64 %following, %end
+  br i1 %more, label %block, label %done
+done:
+  ret void
+}
+
+; Run blocks of a job as long as there are some; how many have been run. `step` is 65536 at the front, 1 at the end.
+define internal i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 %step)
+    nounwind noinline {
+entry:
+  br label %look
+look:
+  %found = phi i64 [ 0, %entry ], [ %found, %missed ], [ %more, %taken ]
+  %ticket = load atomic i64, ptr $ticket acquire, align 8
+  %number = lshr i64 %ticket, 32
+  %same = icmp eq i64 %number, %job
+  br i1 %same, label %this, label %none
+this:
+  %shifted = lshr i64 %ticket, 16
+  %front = and i64 %shifted, 65535
+  %back = and i64 %ticket, 65535
+  %gone = add i64 %front, %back
+  %left = icmp ult i64 %gone, %count
+  br i1 %left, label %take, label %none
+take:
+  %after = add i64 %ticket, %step
+  %pair = cmpxchg ptr $ticket, i64 %ticket, i64 %after acq_rel acquire, align 8
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %taken, label %missed
+missed:
+  br label %look
+taken:
+  %at.end = icmp eq i64 %step, 1
+  %ahead = add i64 %back, 1
+  %from.end = sub i64 %count, %ahead
+  %offset = select i1 %at.end, i64 %from.end, i64 %front
+  %block = add i64 %first, %offset
+  call void %function(ptr %context, i64 %block)
+  %more = add i64 %found, 1
+  br label %look
+none:
+  ret i64 %found
+}
+
+; Who is counted as sleeping holds the mutex until it sleeps.
+define internal void @wake_workers(i64 %count) nounwind noinline {
+entry:
+  %locked = call i32 @pthread_mutex_lock(ptr $mutex)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %wake
+wake:
+  %number = phi i64 [ 0, %entry ], [ %following, %wake ]
+  %signaled = call i32 @pthread_cond_signal(ptr $wake)
+  %following = add i64 %number, 1
+  %more = icmp ult i64 %following, %count
+  br i1 %more, label %wake, label %done
+done:
+  ret void
+}
+
+; Return when so many blocks of the job are done.
+define internal void @wait_for_workers(i64 %wanted) nounwind noinline {
+entry:
+  %now = call i64 @clock()
+  %spin = load i64, ptr $spin
+  %deadline = add i64 %now, %spin
+  br label %look
+look:
+  %done = load atomic i64, ptr $done acquire, align 8
+  %ended = icmp eq i64 %done, %wanted
+  br i1 %ended, label %leave, label %again
+again:
+  %go.on = call i1 @pause_until(i64 %deadline)
+  br i1 %go.on, label %look, label %sleep
+sleep:
+  %locked = call i32 @pthread_mutex_lock(ptr $mutex)
+  store atomic i64 1, ptr $waiting seq_cst, align 8
+  br label %check
+check:
+  %last = load atomic i64, ptr $done seq_cst, align 8
+  %over = icmp eq i64 %last, %wanted
+  br i1 %over, label %awake, label %wait
+wait:
+  %waited = call i32 @pthread_cond_wait(ptr $ended, ptr $mutex)
+  br label %check
+awake:
+  store atomic i64 0, ptr $waiting seq_cst, align 8
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %leave
+leave:
+  ret void
+}
+
+define ptr @nnkit.pool.worker(ptr %unused) nounwind "$unoptimized" {
+entry:
+  %spin = load i64, ptr $spin
+  br label %idle
+idle:
+  %seen = phi i64 [ 0, %entry ], [ %job, %finished ]
+  %now = call i64 @clock()
+  %deadline = add i64 %now, %spin
+  br label %look
+look:
+  %ticket = load atomic i64, ptr $ticket acquire, align 8
+  %number = lshr i64 %ticket, 32
+  %new = icmp ne i64 %number, %seen
+  br i1 %new, label %work, label %again
+again:
+  %go.on = call i1 @pause_until(i64 %deadline)
+  br i1 %go.on, label %look, label %sleep
+sleep:
+  %locked = call i32 @pthread_mutex_lock(ptr $mutex)
+  %counted = atomicrmw add ptr $sleeping, i64 1 seq_cst, align 8
+  br label %check
+check:
+  %later = load atomic i64, ptr $ticket seq_cst, align 8
+  %other = lshr i64 %later, 32
+  %changed = icmp ne i64 %other, %seen
+  br i1 %changed, label %awake, label %wait
+wait:
+  %waited = call i32 @pthread_cond_wait(ptr $wake, ptr $mutex)
+  br label %check
+awake:
+  %uncounted = atomicrmw sub ptr $sleeping, i64 1 seq_cst, align 8
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %work
+work:
+  %job = phi i64 [ %number, %look ], [ %other, %awake ]
+  %function = load atomic ptr, ptr $function monotonic, align 8
+  %context = load atomic ptr, ptr $context monotonic, align 8
+  %first = load atomic i64, ptr $first monotonic, align 8
+  %count = load atomic i64, ptr $count monotonic, align 8
+  %own = call i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 1)
+  %none = icmp eq i64 %own, 0
+  br i1 %none, label %finished, label %report
+report:
+  %before = atomicrmw add ptr $done, i64 %own seq_cst, align 8
+  %waiting = load atomic i64, ptr $waiting seq_cst, align 8
+  %waits = icmp ne i64 %waiting, 0
+  br i1 %waits, label %signal, label %finished
+signal:
+  %held = call i32 @pthread_mutex_lock(ptr $mutex)
+  %signaled = call i32 @pthread_cond_signal(ptr $ended)
+  %released = call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %finished
+finished:
+  br label %idle
+}
+
+; Wait some hundred cycles; whether the deadline is still to come.
+define internal i1 @pause_until(i64 %deadline) nounwind noinline {
+entry:
+  br label %wait
+wait:
+  %number = phi i64 [ 0, %entry ], [ %following, %wait ]
+  $pause
+  %following = add i64 %number, 1
+  %more = icmp ult i64 %following, 4
+  br i1 %more, label %wait, label %ask
+ask:
+  %now = call i64 @clock()
+  %early = icmp slt i64 %now, %deadline
+  ret i1 %early
+}
+
+define internal i64 @clock() nounwind noinline {
+entry:
+  %time = alloca [2 x i64], align 8
+  %failed = call i32 @nnkit.pool.clock(i32 $clock, ptr %time)
+  %seconds = load i64, ptr %time
+  %place = getelementptr i8, ptr %time, i64 8
+  %rest = load i64, ptr %place
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+}
+"""

@@ -1,0 +1,166 @@
+"""The thread pool: every block once, whoever calls, however many at a time, and in children."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from nnkit import UnsupportedError
+from nnkit.jit.llvm import compile_module
+from nnkit.jit.runtime.pool import Pool, available_cpus, this_pool, thread_count
+from nnkit.jit.runtime.pool_code import MOST_BLOCKS
+
+TEXT = """\
+declare void @nnkit.pool.run(ptr, ptr, i64, i64)
+
+define void @run(ptr %function, ptr %context, i64 %first, i64 %count) {
+  call void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count)
+  ret void
+}
+
+define void @count(ptr %context, i64 %block) {
+  %place = getelementptr i64, ptr %context, i64 %block
+  %before = load i64, ptr %place
+  %after = add i64 %before, 1
+  store i64 %after, ptr %place
+  ret void
+}
+
+define void @nested(ptr %context, i64 %block) {
+  %first = mul i64 %block, 10
+  call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10)
+  ret void
+}
+"""
+"""`count` counts how often each block is run, `nested` does so ten times for a block."""
+
+
+class Jobs:
+    """Functions of C that run jobs."""
+
+    def __init__(self) -> None:
+        pool = this_pool()
+        assert pool is not None
+        self.pool: Pool = pool
+        self.module = compile_module(TEXT, pool.symbols)
+        types = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+        self.run = ctypes.CFUNCTYPE(None, *types)(self.module.address("run"))
+
+    def counted(self, name: str, size: int, first: int, count: int, times: int = 1) -> list[int]:
+        """How often each of so many elements is counted by jobs."""
+        counts = np.zeros(size, np.int64)
+        for _ in range(times):
+            self.run(self.module.address(name), counts.ctypes.data, first, count)
+        found: list[int] = counts.tolist()
+        return found
+
+
+@cache
+def jobs() -> Jobs:
+    return Jobs()
+
+
+def at_once(count: int, work: Callable[[], None]) -> None:
+    """Have so many threads of Python do the same, beginning together."""
+    barrier = threading.Barrier(count)
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+
+
+def test_every_block_runs_once() -> None:
+    for first, count in ((0, 0), (0, 1), (3, 2), (0, 7), (5, 1000), (0, MOST_BLOCKS)):
+        found = jobs().counted("count", first + count + 1, first, count, times=20)
+        assert found == [0] * first + [20] * count + [0]
+
+
+def test_a_loop_in_a_parallel_loop_runs_on_the_thread_that_meets_it() -> None:
+    assert jobs().counted("nested", 500, 0, 50, times=20) == [20] * 500
+
+
+def test_many_threads_may_call() -> None:
+    def work() -> None:
+        assert jobs().counted("count", 300, 0, 300, times=50) == [50] * 300
+        assert jobs().counted("nested", 300, 0, 30, times=50) == [50] * 300
+
+    at_once(16, work)
+
+
+def test_the_number_of_threads_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NNKIT_NUM_THREADS", raising=False)
+    assert thread_count() == min(available_cpus(), 256)
+    for text, count in (("", thread_count()), ("1", 1), (" 7 ", 7), ("256", 256)):
+        monkeypatch.setenv("NNKIT_NUM_THREADS", text)
+        assert thread_count() == count
+    for text in ("0", "-1", "two", "1.5", "257", "9" * 5000, "٣"):
+        monkeypatch.setenv("NNKIT_NUM_THREADS", text)
+        with pytest.raises(UnsupportedError, match="NNKIT_NUM_THREADS is a number from 1 to 256"):
+            thread_count()
+
+
+IN_A_PROCESS = """\
+import os, sys
+from tests.jit.runtime.test_pool import at_once, check_jobs, wait_for_threads
+threads = int(sys.argv[1])
+at_once(16, check_jobs)
+wait_for_threads(threads)
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        wait_for_threads(1)
+        check_jobs()
+        wait_for_threads(threads)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    check_jobs()
+"""
+
+
+def check_jobs() -> None:
+    """Run some jobs, as the first ones of a process or later."""
+    assert jobs().counted("count", 100, 0, 100, times=20) == [20] * 100
+
+
+def wait_for_threads(count: int) -> None:
+    """Wait until Linux shows so many threads, also of those that Python says have ended."""
+    deadline = time.monotonic() + 20
+    while len(os.listdir("/proc/self/task")) != count:
+        assert time.monotonic() < deadline, os.listdir("/proc/self/task")
+        time.sleep(0.001)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads that Linux shows")
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_a_process_starts_its_threads_when_16_ask_first_and_so_do_its_children(
+    threads: str,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS, threads],
+        env={**os.environ, "NNKIT_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
