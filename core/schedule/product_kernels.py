@@ -19,6 +19,7 @@ from ..ops.movement import reshaped
 from ..ops.nest import is_nest
 from ..types import F32, F64
 from .ops import is_one_product, sizes_of
+from .shared_loops import share_product
 from .switches import is_enabled
 from .target import Target
 
@@ -131,5 +132,8 @@ def _write_tiled(
     registers = Registers(target.registers, target.lanes(matrix.dtype.bytes))
     results = build_product(b, op, operands, epilogue, by_rows=not is_large)
     kernel: Instruction[Any] = b.block.instructions[-1]
+    share_product(
+        kernel, registers.lanes, batch, by_rows=not is_large, is_packed=packed is not None
+    )
     tile_product(kernel, registers, batch, packed, by_rows=not is_large)
     return results

@@ -20,6 +20,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "fuse": "nests are fused with each other",
         "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
         "epilogues": "what follows a product is computed in its loops",
+        "threads": "parallel loops run on several threads",
         "packing": "large operands of products are copied side by side",
     }
 )

@@ -6,7 +6,7 @@ outside of it: at the start of each body all sums are written that begin there, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -29,6 +29,7 @@ from ...core.kernels.ops import (
 from ...core.ops.literal import Literal
 from ...core.ops.reduction import Broadcast
 from ...core.types import TensorType
+from ..runtime.pool_code import MOST_BLOCKS
 from .addresses import strides
 from .element_access import (
     Lanes,
@@ -40,14 +41,23 @@ from .element_access import (
 )
 from .elements import combine, memory_type, register_type, splat_element
 from .indices import add_constant, multiply_constant
+from .parallel import ParallelLoops
 from .scalar import write_scalar
 from .writer import I64, FunctionWriter, Register, constant, constants
 
 
-def write_kernel(w: FunctionWriter, kernel: Instruction[Kernel], bases: Sequence[Register]) -> None:
-    """Write a kernel; `bases` are the addresses of its operands and of its results."""
+def write_kernel(
+    w: FunctionWriter,
+    kernel: Instruction[Kernel],
+    bases: Sequence[Register],
+    parallel: ParallelLoops | None = None,
+) -> None:
+    """Write a kernel; `bases` are the addresses of its operands and of its results.
+
+    Parallel loops are written by `parallel`; without it they are loops like all others.
+    """
     block = kernel.regions[0].entry
-    writer = _KernelWriter(w, *_addresses_in(block))
+    writer = _KernelWriter(w, *_addresses_in(block), parallel)
     writer.values.update(zip(block.arguments, bases, strict=True))
     writer.write(block)
 
@@ -104,6 +114,7 @@ class _KernelWriter:
     w: FunctionWriter
     addresses: Mapping[Instruction, _Address]
     begun: Mapping[Value, Sequence[_Address]]
+    parallel: ParallelLoops | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
     sums: dict[_Address, Register] = field(default_factory=dict[_Address, Register])
     splats: dict[tuple[Value, int], Register] = field(
@@ -127,6 +138,12 @@ class _KernelWriter:
         result = self.write(block)
         self.sums, self.splats = known
         return result
+
+    def write_sums(self, indices: Iterable[Value]) -> None:
+        """The sums that end with one of these indices, as far as what they are made of is known."""
+        for address in (address for index in indices for address in self.begun.get(index, ())):
+            if {address.buffer, *(index for index, _ in address.terms)} <= self.values.keys():
+                self.sum(address)
 
     def register(self, value: Value, lanes: int) -> Register:
         """A value in `lanes` lanes."""
@@ -206,6 +223,9 @@ _LATE: Final = 1 << 30
 
 def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
     op, block = instruction.op, instruction.regions[0].entry
+    if k.parallel is not None and 0 < op.grain < op.count:
+        _write_parallel_loop(k, instruction, k.parallel)
+        return
     carried = [k.values[value] for value in instruction.operands]
     bounds = [constant(I64, number) for number in (op.lower, op.upper, op.step)]
     results: Sequence[Register] = carried
@@ -217,6 +237,47 @@ def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
             loop.carry(*k.enter(block, [loop.index, *loop.values]))
         results = loop.results
     k.values.update(zip(instruction.results, results, strict=True))
+
+
+def _write_parallel_loop(
+    k: _KernelWriter, instruction: Instruction[Loop], parallel: ParallelLoops
+) -> None:
+    """Blocks of `grain` iterations; what is read of outside is given to the function that runs one."""
+    op, block = instruction.op, instruction.regions[0].entry
+    grain = max(op.grain, -(-op.count // MOST_BLOCKS))
+    length = grain * op.step
+    outside = _values_outside(block)
+
+    def write(w: FunctionWriter, given: Sequence[Register], number: Register) -> None:
+        values = dict(zip(outside, given, strict=True))
+        inner = _KernelWriter(w, k.addresses, k.begun, None, values)
+        inner.write_sums(outside)
+        first = add_constant(w, multiply_constant(w, number, length), op.lower)
+        if grain == 1:
+            inner.enter(block, [first])
+            return
+        stop = add_constant(w, first, length)
+        if op.count % grain:
+            stop = w.smin(stop, constant(I64, op.upper))
+        with w.loop(first, stop, constant(I64, op.step), guarded=False) as loop:
+            inner.enter(block, [loop.index])
+
+    parallel.write(k.w, -(-op.count // grain), [k.values[value] for value in outside], write)
+
+
+def _values_outside(block: Block) -> list[Value]:
+    """What the body of a loop reads of the instructions and arguments around it."""
+    made: set[Value] = set()
+    read: dict[Value, None] = {}
+    pending = [block]
+    while pending:
+        inner = pending.pop()
+        made.update(inner.arguments)
+        for instruction in inner.instructions:
+            made.update(instruction.results)
+            read.update(dict.fromkeys(instruction.operands))
+            pending += [region.entry for region in instruction.regions]
+    return [value for value in read if value not in made]
 
 
 def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:

@@ -37,6 +37,10 @@ BLOCK: Final = 50_000
 """Nanoseconds: iterations of a counted loop that poll once together. A poll is nothing beside so much, and 40 of these
 are as long as anything runs without one (`LONG`)."""
 
+JOB: Final = 10 * LONG
+"""Nanoseconds of the work of a parallel loop that is done between two polls: a tenth of `PERIOD`, and so much that
+threads which wait for the last block, of some microseconds, do not count."""
+
 MOST: Final = LONG
 """Nanoseconds that a round of a loop nest takes at most, for its loop to poll and not one inside of it."""
 
@@ -176,7 +180,7 @@ class _LoopPolls:
 
     @contextmanager
     def divided(self, rounds: int | None) -> Generator[int]:
-        """See `writer.Pacing`."""
+        """See `writer.LoopPolls`."""
         whole = self.nanoseconds
         each = whole / rounds if rounds else 0.0
         is_here = LONG < whole and 0 < each <= MOST
@@ -186,8 +190,15 @@ class _LoopPolls:
         yield min(max(1, int(BLOCK / each)), rounds or 1) if is_here else 0
         self.nanoseconds = whole
 
+    def job_length(self, blocks: int) -> int:
+        """See `writer.LoopPolls`."""
+        if not self.nanoseconds:
+            return 0
+        self.paid = self.nanoseconds / blocks
+        return min(max(1, int(JOB / self.paid)), blocks)
+
     def poll(self, rounds: int) -> None:
-        """See `writer.Pacing`."""
+        """See `writer.LoopPolls`."""
         self.polls.spend(max(1, round(rounds * self.paid)))
 
 

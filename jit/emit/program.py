@@ -21,6 +21,7 @@ from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.kernels.ops import Kernel
+from ...core.kernels.parallelise import has_parallel_loops
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import (
     AddressOf,
@@ -50,10 +51,12 @@ from ...core.schedule.ops import (
 )
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
+from ...core.schedule.switches import is_enabled
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
 from ..runtime.blas import THREAD_CONTROL, Blas, find_blas
 from ..runtime.lapack import find_lapack
+from ..runtime.pool import this_pool
 from ..runtime.process import Process
 from .byte_memory import (
     write_address,
@@ -82,6 +85,7 @@ from .kernels import write_kernel, written_body
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import THREADED_WORK, write_gemm
 from .nest import write_nests
+from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
 from .single_threaded_blas import SYMBOL, single_threaded
@@ -276,8 +280,9 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     """As a function, which all kernels with the same body call; in place where it polls."""
     bases = k.bases(instruction)
+    parallel = _parallel_loops(k.shared, instruction)
     if k.polls is not None and k.polls.safepoints.before(instruction):
-        write_kernel(k.w, instruction, bases)
+        write_kernel(k.w, instruction, bases, parallel)
         return
     shared = k.shared
     body = written_body(instruction)
@@ -287,9 +292,20 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
         w = shared.module.function(
             symbol, [Argument(PTR)] * len(bases), None, linkage="internal", attributes=_OF_KERNELS
         )
-        write_kernel(w, instruction, w.parameters)
+        write_kernel(w, instruction, w.parameters, parallel)
         w.ret()
     k.w.call_void(symbol, bases)
+
+
+def _parallel_loops(shared: ProgramContext, kernel: Instruction[Kernel]) -> ParallelLoops | None:
+    """How parallel loops are written, if the kernel has some, and the program is for a process with a pool."""
+    if shared.process is None or not is_enabled("threads") or not has_parallel_loops(kernel):
+        return None
+    pool = this_pool()
+    if pool is None:
+        return None
+    shared.symbols |= pool.symbols
+    return ParallelLoops(shared.module)
 
 
 _OF_KERNELS: Final = "nounwind noinline"

@@ -132,8 +132,12 @@ class LoopPolls(Protocol):
         """Around a loop of so many rounds, if that is known: after how many of them to poll; 0 for never."""
         ...
 
+    def job_length(self, blocks: int) -> int:
+        """How many blocks of a parallel loop, of so many, are run between two polls; 0 for all."""
+        ...
+
     def poll(self, rounds: int) -> None:
-        """Write a poll before so many rounds of the loop."""
+        """Write a poll before so many rounds of the loop, or blocks."""
         ...
 
 

@@ -51,6 +51,7 @@ from .process import this_process
 VARIABLE: Final = "NNKIT_NUM_THREADS"
 
 MOST_THREADS: Final = 256
+"""Twice as many as a job has blocks at most (`shared_loops`)."""
 
 _SPIN: Final = 40_000
 """Nanoseconds that a thread looks for work before it sleeps, which is about what waking it takes: so waiting costs at

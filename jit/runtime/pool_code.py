@@ -35,6 +35,7 @@ MOST_BLOCKS: Final = (1 << 16) - 1
 """Blocks of a job: as many as the ticket can count."""
 
 STATE_BYTES: Final = 1024
+"""Room for all that follows."""
 
 THREADS: Final = 0
 """Offset into the state: the number of threads, with the one that calls; 0 before the pool has been started."""
@@ -47,6 +48,7 @@ SLEEPING: Final = 192
 WAITING: Final = 256
 """1 while the thread that called sleeps."""
 MUTEX: Final = 512
+"""Where the mutex is; it has 128 bytes, as the conditions have, twice what the C libraries need."""
 WAKE: Final = 640
 """The condition that workers sleep on."""
 ENDED: Final = 768
@@ -58,8 +60,7 @@ _OFFSETS: Final = {
     "ticket": 128, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
     "mutex": MUTEX, "wake": WAKE, "ended": ENDED,
 }  # fmt: skip
-"""Words that threads change while others look at them have a cache line each; a mutex and a condition have 128 bytes,
-twice what the C libraries need."""
+"""Words that threads change while others look at them have a cache line each."""
 
 
 def pool_text(clock: int, pause: str) -> str:

@@ -17,8 +17,10 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Stage, Value, finish_function, start_function
 from nnkit.core.ir.instruction import Instruction
 from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.loops import body_of, loop_op, loops_of
 from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Dot, Maximum, Multiply, Return, Transpose, splat
+from nnkit.core.schedule import shared_loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -104,9 +106,12 @@ def cases() -> Iterator[tuple[tuple[Shape, Shape], tuple[bool, bool], DType, boo
                 yield shapes, flips, dtype, number % 2 == 0, MACHINES[number % 3]
 
 
-def test_products_are_kernels_and_right() -> None:
+def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share the loops of all of them that have two tiles, however small they are."""
+    monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
+    monkeypatch.setattr(shared_loops, "BLOCK", 1.0)
     random = np.random.default_rng(0)
-    found = 0
+    found = shared = 0
     for shapes, flips, dtype, epilogue, target in cases():
         shown = f"{shapes} {flips} {dtype} {epilogue} {target}"
         module = built(shapes, flips, dtype, epilogue=epilogue)
@@ -117,13 +122,14 @@ def test_products_are_kernels_and_right() -> None:
         found += len(kernels_of(module))
         text = print_module(module)
         assert print_module(parse_module(text)) == text
+        shared += " parallel " in text
         (made,) = run(module.functions["main"], arrays)
         tolerance = 1e-4 if dtype is F32 else 1e-12
         np.testing.assert_allclose(made, wanted, tolerance, tolerance, err_msg=shown)
         if kernels_of(module) and np.size(wanted) * shapes[0][-1] < 25_000:
             same = evaluate(module, "main", *arrays)
             np.testing.assert_array_equal(made, same, shown)
-    assert found > 30
+    assert found > shared > 30
 
 
 def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_operand() -> None:
@@ -168,3 +174,29 @@ def test_each_part_can_be_disabled(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert all(len(k.operands) == (2 if name == "epilogues" else 4) for k in found)
     assert all(bool(k.op.using) == (name != "packing") for k in found)
     np.testing.assert_array_equal(run(module.functions["main"], arrays)[0], wanted)
+
+
+def test_threads_share_the_outermost_loop_with_work_for_many() -> None:
+    """A line for each product: its shapes, whether the second is stored transposed, and the parallel loops."""
+    cases: tuple[tuple[Shape, Shape, bool, list[str]], ...] = (
+        ((64, 64), (64, 64), False, []),  # too little work
+        ((256, 256), (256, 256), False, ["i", "i"]),  # tiles of one size, and those left
+        ((6, 1000), (1000, 300), False, []),
+        ((12, 512), (512, 4096), False, []),  # few rows, and one buffer for what is packed
+        ((40, 32, 128), (40, 128, 64), False, ["b"]),
+        ((40, 32, 128), (40, 128, 64), True, []),  # the same
+        ((8, 256, 128), (8, 128, 256), False, ["b"]),
+        ((2, 256, 256), (2, 256, 256), False, ["i", "i"]),
+        ((2048, 16), (16, 500), False, ["i", "i"]),
+    )
+    for a, b, flip, wanted in cases:
+        module = built((a, b), (False, flip), F32, epilogue=False)
+        (kernel,) = kernels_of(scheduled(module, MACHINES[0]))
+        blocks, found = [kernel.regions[0].entry], []
+        for block in blocks:  # which grows by the loops in it
+            for loop in loops_of(block):
+                blocks.append(body_of(loop))
+                if loop_op(loop).grain:
+                    assert loop_op(loop).grain < loop_op(loop).count
+                    found.append(body_of(loop).arguments[0].name)
+        assert found == wanted, (a, b, found)

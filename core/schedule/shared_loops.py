@@ -1,0 +1,85 @@
+"""Chooses which loops of a matrix product threads share, and how many iterations one of them runs at a time.
+
+The loop is marked before the product is tiled, where independence is a question about one store; splitting leaves the
+outer of two loops parallel, and its grain in tiles.
+
+A loop that is run again and again inside of another one is a job each time.  The outermost loop that has work for many
+threads is taken; where none has, the one that has most.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ..ir import Block, Instruction
+from ..kernels.loops import body_of, loop_op, loops_of
+from ..kernels.ops import Kernel
+from ..kernels.parallelise import multiplications, parallelise
+from ..kernels.tiles import aliases_of
+
+LEAST_JOB: Final = 25_000.0
+"""Nanoseconds of a loop from which it is shared: a job costs 1 µs where the workers are awake, 5 where they sleep, and
+then they come 10 to 50 µs later."""
+
+BLOCK: Final = 5_000.0
+"""Nanoseconds of a block: taking one costs 0.05 µs, and at the end a thread waits for at most one of another."""
+
+_MOST_BLOCKS: Final = 128
+"""Blocks of a job, at most: a few for each core of a large machine."""
+
+_MANY: Final = 8
+"""Tiles from which a loop has work for many threads."""
+
+_MULTIPLY: Final = 0.15
+"""Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
+
+_TILE_ROWS: Final = 6
+"""Rows that tiles usually have (`kernels.tiles`): 6 by 4 vectors fill 32 registers."""
+
+_TILE_VECTORS: Final = 4
+"""Vectors of columns that they have."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A loop in a block, how many tiles it goes over, and the nanoseconds it takes each time that it is run."""
+
+    block: Block
+    loop: Instruction
+    tiles: int
+    nanoseconds: float
+
+
+def share_product(
+    kernel: Instruction[Kernel], lanes: int, batch: int, *, by_rows: bool, is_packed: bool
+) -> None:
+    """Mark a loop of a product, of those that `build_product` writes, as parallel if it has enough work.
+
+    Packing has one buffer for all threads: loops that it is done in, those of a batch and the columns where these are
+    outside, are not shared.
+    """
+    work = _MULTIPLY * multiplications(kernel) / lanes
+    if work < LEAST_JOB:
+        return
+    block, times = kernel.regions[0].entry, 1
+    found: list[_Candidate] = []
+    for level in range(batch + 2):
+        (loop,) = loops_of(block)
+        count = loop_op(loop).count
+        is_batch, is_rows = level < batch, (level == batch) == by_rows
+        size = 1 if is_batch else _TILE_ROWS if is_rows else _TILE_VECTORS * lanes
+        tiles = -(-count // size)
+        if not is_packed or (not is_batch and (is_rows or by_rows)):
+            found.append(_Candidate(block, loop, tiles, work / times))
+        block, times = body_of(loop), times * tiles
+    worth = [one for one in found if one.nanoseconds >= LEAST_JOB and one.tiles > 1]
+    best = next((one for one in worth if one.tiles >= _MANY), None)
+    best = best or max(worth, key=lambda one: one.tiles, default=None)
+    if best is None:
+        return
+    count = loop_op(best.loop).count
+    grain = math.ceil(count * max(BLOCK / best.nanoseconds, 1 / _MOST_BLOCKS))
+    if grain < count:
+        parallelise(best.block, best.loop, grain, aliases=aliases_of(kernel))
