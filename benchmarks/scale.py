@@ -8,7 +8,8 @@
 
 Each size runs in a process of its own, on one core unless it is threads that grow.  A row has the seconds from the
 source to the first result, after another program was compiled, the kilobytes of machine code, and the shortest of
-several calls in µs.  Exponents are those of each from the last size but one to the last: 1 is linear.
+several calls in µs; seconds are CPU seconds of the process, but of a clock where threads grow.  Exponents are those of
+each from the last size but one to the last: 1 is linear.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +35,7 @@ from nnkit.jit.llvm import host_engine
 from . import problems
 from .asymptotics import steps
 from .report import header
-from .timing import other_load
+from .timing import batch, other_load
 from .worker import confined
 from .workloads_nnkit import model, parameters
 
@@ -46,6 +48,8 @@ Case = tuple[Any, tuple[Any, ...]]
 CALLS: Final = 5
 """Whose shortest counts, but no more than take `PATIENCE` seconds."""
 PATIENCE: Final = 2.0
+SHORT: Final = 1e-3
+"""Seconds that calls are repeated for, so that they can be measured."""
 WIDTH, BATCH = 64, 32
 OF_A_STEP: Final = 5
 """Instructions that `operations` adds at once."""
@@ -130,27 +134,18 @@ def measure(kind: str, size: int) -> Measured:
     """In this process."""
     warm, given = elements(10)
     warm(*given)  # the compiler is loaded, and LLVM is awake
-    begin = time.perf_counter()
+    clock = time.perf_counter if THREADS in kind else time.process_time
+    begin = clock()
     function, arguments = KINDS[kind][0](size)
     function(*arguments)
-    compiled = time.perf_counter() - begin
+    compiled = clock() - begin
     code = len(host_engine().object_code(function.llvm(*arguments)))
-    return Measured(size, compiled, code, _shortest(function, arguments))
-
-
-def _shortest(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
-    """Seconds of a call: the shortest of several batches of about a millisecond or of one call."""
-    begin = time.perf_counter()
-    function(*arguments)
-    once = time.perf_counter() - begin
-    count = max(1, round(1e-3 / once))
+    once = batch(partial(function, *arguments), 1, clock=clock)
+    count = max(1, round(SHORT / max(once, 1e-7)))
     found: list[float] = []
     while len(found) < CALLS and sum(found) * count < PATIENCE:
-        begin = time.perf_counter()
-        for _ in range(count):
-            function(*arguments)
-        found.append((time.perf_counter() - begin) / count)
-    return min(found)
+        found.append(batch(partial(function, *arguments), count, clock=clock))
+    return Measured(size, compiled, code, min(found))
 
 
 def in_a_process(kind: str, size: int) -> Measured:
@@ -201,7 +196,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(asdict(measure(kinds[0], options.size))))
         return
     command = " ".join(["python -m benchmarks.scale", *arguments])
-    parts = [header(command, CALLS, other_load())]
+    parts = [header(command, CALLS, other_load(), clock="CPU seconds but for threads")]
     print(parts[0])
     for kind in kinds:
         sizes = [size for size in KINDS[kind][1] if options.most is None or size <= options.most]
