@@ -15,6 +15,7 @@ LINE, TITLES, WIDE, TOP = 24, 430, 470, 70
 """Pixels: the height of a row, the width of titles and of the plot, and the height of the legend."""
 LEAST, MOST = 1 / 32, 4.0
 """The ends of the axis; what lies beyond is drawn there."""
+TARGET: Final = 'stroke="#666" stroke-width="2"'
 TICKS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 
 
@@ -48,6 +49,9 @@ def _legend(colors: dict[str, str]) -> Iterator[str]:
         x = TITLES - 200 + 150 * k
         yield f'<circle cx="{x}" cy="16" r="5" fill="{color}"/>'
         yield f'<text x="{x + 10}" y="20">{escape(name)}</text>'
+    x = TITLES - 200 + 150 * len(colors)
+    yield f'<line x1="{x}" y1="7" x2="{x}" y2="25" {TARGET}/>'
+    yield f'<text x="{x + 10}" y="20">to be at most</text>'
 
 
 def _axis(height: float) -> Iterator[str]:
@@ -62,7 +66,7 @@ def _row(row: Row, y: float, colors: dict[str, str]) -> Iterator[str]:
     yield f'<text x="{TITLES - 12}" y="{y + 4}" text-anchor="end">{escape(row.title)}</text>'
     if row.target is not None:
         x = place(row.target)
-        yield f'<line x1="{x:.1f}" y1="{y - 9}" x2="{x:.1f}" y2="{y + 9}" stroke="#666" stroke-width="2"/>'
+        yield f'<line x1="{x:.1f}" y1="{y - 9}" x2="{x:.1f}" y2="{y + 9}" {TARGET}/>'
     ours = row.cells[OURS]
     for name, color in colors.items():
         other = row.cells.get(name)

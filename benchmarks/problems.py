@@ -29,6 +29,8 @@ WEIGHTS: Final = ((0.1, 0.5, -0.3), (-0.5, 0.1, 0.2), (0.3, -0.2, 0.1))
 """Of y' = tanh(a·y): any value that neither overflows nor dies out does."""
 BLOCK: Final = (*"qkvo", "scale1", "offset1", "scale2", "offset2", "w1", "b1", "w2", "b2")
 """The parameters of a block of a transformer, in the order of their gradient."""
+TWO_THREADS: Final = ", two threads"
+"""The end of the title of a row whose row on one thread is called the same without."""
 CALL: Final = 20.0
 """Operations that exp, tanh and their like count as, for the share of what the machine can do."""
 
@@ -203,7 +205,7 @@ UNROLLED: Final = {"PyTorch compile": "it would unroll the steps"}
 
 
 def _product(n: int, threads: int = 1) -> Problem:
-    two = ", two threads" * (threads == 2)
+    two = TWO_THREADS * (threads == 2)
     return Problem(
         f"product-{n}" + "-threads" * (threads == 2),
         f"product {n}×{n}, f32{two}",

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from .limits import Limits
 from .limits import table as table_of_limits
+from .problems import TWO_THREADS
 from .report import OURS, Row, geometric_mean, table
+from .timing import Spread
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "table": (
@@ -55,8 +57,26 @@ def page(results: Results) -> str:
         title, remark = GROUPS[group]
         columns = list(dict.fromkeys(name for row in rows for name in row.cells))
         parts.append(f"## {title}\n\n{remark}\n\n{table(rows, columns, {})}")
+        parts.append(speedups(rows))
     parts += [f"No {package}: {reason}." for package, reason in results.absent.items()]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def speedups(rows: Sequence[Row]) -> str:
+    """How many times as fast two threads are, where a row was measured on both."""
+    alone = {row.title: row for row in rows}
+    lines: list[str] = []
+    for row in rows:
+        base = alone.get(row.title.removesuffix(TWO_THREADS))
+        if base is None or base is row:
+            continue
+        found = [
+            f"{name} {one.median / two.median:.2f}"
+            for name, two in row.cells.items()
+            if isinstance(two, Spread) and isinstance(one := base.cells.get(name), Spread)
+        ]
+        lines.append(f"- {base.title}: {', '.join(found)}")
+    return "\n".join(["How many times as fast two threads are:", "", *lines]) if lines else ""
 
 
 def summary(groups: Mapping[str, Sequence[Row]]) -> str:

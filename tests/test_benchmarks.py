@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from benchmarks import ablation, irdiff, limits, problems, scale
-from benchmarks.__main__ import agree
+from benchmarks.__main__ import difference
 from benchmarks.limits import Limits, best, measure_limits
 from benchmarks.plot import place, svg
 from benchmarks.problems import PROBLEMS, Work
 from benchmarks.process import MEASURED
 from benchmarks.report import Cell, Row, geometric_mean, mebibytes, seconds, table
-from benchmarks.results import GROUPS, shortfalls, summary
+from benchmarks.results import GROUPS, shortfalls, speedups, summary
 from benchmarks.timing import Spread, alternate, calibrate
 from benchmarks.worker import confined
 from benchmarks.workloads_nnkit import BUILD, to_numpy
@@ -116,6 +116,8 @@ def test_ratios_are_those_of_rounds_and_means_are_geometric() -> None:
     assert summary(groups).splitlines()[2] == "- Programs: 1.00 (2 rows)"
     first, second = shortfalls(groups).split("Faster, but")
     assert "- slow: 2.00 of JAX jit" in first and "- step: 0.50 of JAX jit, to be 0.4" in second
+    quick = Row("step, two threads", {"NNKit": Spread.of([1.0]), "JAX jit": "none"}, seconds)
+    assert speedups([row, quick]).splitlines()[2:] == ["- step: NNKit 2.00"]
     drawn = ElementTree.fromstring(svg([row, slower, alone], list(cells)))
     circles = [each for each in drawn.iter() if each.tag.endswith("circle")]
     assert len(circles) == 2 + 4  # the legend, and two rows
@@ -223,9 +225,15 @@ def test_growth_is_measured_and_marked() -> None:
 
 
 def test_results_that_differ_are_named() -> None:
-    agree(np.array([1.0, 1e-9]), np.array([1.0, 0.0]), 1e-6, "JAX, step")
-    with pytest.raises(AssertionError, match="JAX, step"):
-        agree(np.array([1.0, 1e-3]), np.array([1.0, 0.0]), 1e-6, "JAX, step")
+    wanted = [np.array([1.0, 0.0]), np.array(0.0)]
+    assert difference([np.array([1.0, 1e-9]), np.array(0.0)], wanted, 1e-6) is None
+    assert difference([np.array([1.0, 1e-3]), np.array(0.0)], wanted, 1e-6) == (
+        "result 0 by 0.001 of 1"
+    )
+    assert difference([np.array([1.0, np.nan]), np.array(0.0)], wanted, 1e-6) == (
+        "result 0 by nan of 1"
+    )
+    assert "shapes" in (difference([wanted[0]], wanted, 1e-6) or "")
 
 
 @pytest.mark.slow
