@@ -107,6 +107,7 @@ EXAMPLES = {
     ">>> value, residuals = halves.forward(t)\n>>> halves.backward(residuals, u)",
     "Split": ">>> isinstance(nk.split(g), nk.Split)",
     "Halves": ">>> nk.split(g).at(t).forward_signature",
+    "MemoryAnalysis": ">>> print(g.memory_analysis(t))",
     "HalfSignature": ">>> nk.split(g).at(t).forward_signature.returns[0].shape",
     "Residual": ">>> [residual.name for residual in nk.split(g).at(t).residuals]",
     "Residuals": ">>> value, residuals = nk.split(g).forward(t)\n>>> [r.shape for r in residuals.numpy()]",
@@ -320,6 +321,7 @@ EXAMPLES = {
     ">>> rule = half.defvjp(lambda a, ct: (ct / 2,))\n>>> nk.gradient(of=half, wrt=0)(f32(1.0))",
     "f.ir": ">>> print(sine.ir(f32(0.0)))",
     "f.llvm": ">>> 'define' in g.llvm(t)",
+    "f.memory_analysis": ">>> g.memory_analysis(t).peak_bytes",
     "f.partial": ">>> scaled = nk.staged(lambda x, n=1: x * float(n))\n>>> scaled.partial(n=3)(t)",
     # methods of tensors
     "t.cast": ">>> t.cast(i32)",

@@ -21,6 +21,7 @@ A tour for users, in the order they meet things:
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
 - `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
+- `f.memory_analysis(...)`: the bytes of a call's arguments, results and temporaries.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
 Every error raised on purpose is an `NNKitError`.
@@ -62,6 +63,7 @@ _HOMES = {
     "differentiating_as": "differentiate_as",
     "distributions": "dropout",
     "donation": "donate",
+    "memory_analysis": "MemoryAnalysis",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "interpolation": "diff interp polyval trapezoid",
     "jacobian_products": "hvp jvp taylor vjp",

@@ -971,6 +971,14 @@ class _PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
     @property
     def __code__(self) -> Any: ...
 _Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | _DataclassInstance | None
+class MemoryAnalysis:
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    temporary_bytes: int
+    is_complete: bool
+    @property
+    def peak_bytes(self) -> int: ...
 class _View(Generic[_X_co]): ...   # covariant face of Rep, for signatures only
 class _Series(Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
 class _Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
@@ -1003,6 +1011,8 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
         """The LLVM IR of a staged function, compiled for arguments of these shapes."""
     def asm(self: _View[Callable[..., Any]], *arguments: _Argument, **statics: _Static) -> str:
         """Its machine code, as assembly."""
+    def memory_analysis(self: _View[Callable[..., Any]], *arguments: _Argument, **statics: _Static) -> MemoryAnalysis:
+        """What a call of a staged function takes of memory, in bytes."""
     def compile(self: _View[Callable[..., Any]], *arguments: _Argument, **statics: _Static) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
     def partial(self: Rep[Callable[[Unpack[_Ts]], _R]], **statics: _Static) -> Rep[Callable[[Unpack[_Ts]], _R]]:
@@ -8921,24 +8931,24 @@ __all__ = [
     'InternalError', 'NNKitError', 'NonFiniteError', 'OutOfMemoryError', 'OutputError',
     'ParseError', 'RankError', 'RecursionDepthError', 'ShapeError', 'StagingError', 'TrapError',
     'UnsupportedError', 'VerifyError', 'diag', 'diag_indices', 'diagonal', 'trace', 'tri',
-    'tril', 'triu', 'differentiate_as', 'dropout', 'donate', 'gradient', 'gradient_dynamic',
-    'value_and_gradient', 'diff', 'interp', 'polyval', 'trapezoid', 'hvp', 'jvp', 'taylor',
-    'vjp', 'hessian', 'jacobian', 'linalg', 'LinearMap', 'Linearization', 'linearize',
-    'HalfSignature', 'Residual', 'Residuals', 'Saved', 'ValueInfo', 'Halves', 'Split', 'saved',
-    'split', 'acos', 'acosh', 'add', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'cbrt', 'ceil',
-    'copysign', 'cos', 'cosh', 'degrees', 'digamma', 'div', 'erf', 'erfc', 'exp', 'exp2',
-    'expm1', 'floor', 'floor_divide', 'fmod', 'gelu', 'heaviside', 'hypot', 'lgamma', 'log',
-    'log10', 'log1p', 'log2', 'logaddexp', 'maximum', 'minimum', 'mod', 'modulo', 'mul',
-    'negate', 'power', 'radians', 'reciprocal', 'relu', 'remainder', 'rint', 'rsqrt', 'sigmoid',
-    'sign', 'sin', 'sinc', 'sinh', 'softplus', 'sqrt', 'square', 'sub', 'tan', 'tanh', 'trunc',
-    'truncate_divide', 'check', 'fixed_point', 'callback', 'foreign', 'fn', 'arange',
-    'broadcast_to', 'concat', 'flip', 'full', 'iota', 'matmul', 'one_hot', 'ones', 'ones_like',
-    'pad', 'select', 'stack', 'stop_gradient', 'take', 'zeros', 'zeros_like',
-    'binary_cross_entropy', 'huber', 'kl_divergence', 'mse', 'smooth_l1', 'batch_norm',
-    'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm', 'avg_pool1d',
-    'avg_pool2d', 'max_pool1d', 'max_pool2d', 'random', 'argmax', 'argmin', 'count_nonzero',
-    'cummax', 'cummin', 'cumprod', 'cumsum', 'mean', 'prod', 'std', 'var', 'bincount',
-    'put_along_axis', 'segment_max', 'segment_mean', 'segment_min', 'segment_prod',
+    'tril', 'triu', 'differentiate_as', 'dropout', 'donate', 'MemoryAnalysis', 'gradient',
+    'gradient_dynamic', 'value_and_gradient', 'diff', 'interp', 'polyval', 'trapezoid', 'hvp',
+    'jvp', 'taylor', 'vjp', 'hessian', 'jacobian', 'linalg', 'LinearMap', 'Linearization',
+    'linearize', 'HalfSignature', 'Residual', 'Residuals', 'Saved', 'ValueInfo', 'Halves',
+    'Split', 'saved', 'split', 'acos', 'acosh', 'add', 'asin', 'asinh', 'atan', 'atan2',
+    'atanh', 'cbrt', 'ceil', 'copysign', 'cos', 'cosh', 'degrees', 'digamma', 'div', 'erf',
+    'erfc', 'exp', 'exp2', 'expm1', 'floor', 'floor_divide', 'fmod', 'gelu', 'heaviside',
+    'hypot', 'lgamma', 'log', 'log10', 'log1p', 'log2', 'logaddexp', 'maximum', 'minimum',
+    'mod', 'modulo', 'mul', 'negate', 'power', 'radians', 'reciprocal', 'relu', 'remainder',
+    'rint', 'rsqrt', 'sigmoid', 'sign', 'sin', 'sinc', 'sinh', 'softplus', 'sqrt', 'square',
+    'sub', 'tan', 'tanh', 'trunc', 'truncate_divide', 'check', 'fixed_point', 'callback',
+    'foreign', 'fn', 'arange', 'broadcast_to', 'concat', 'flip', 'full', 'iota', 'matmul',
+    'one_hot', 'ones', 'ones_like', 'pad', 'select', 'stack', 'stop_gradient', 'take', 'zeros',
+    'zeros_like', 'binary_cross_entropy', 'huber', 'kl_divergence', 'mse', 'smooth_l1',
+    'batch_norm', 'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm',
+    'avg_pool1d', 'avg_pool2d', 'max_pool1d', 'max_pool2d', 'random', 'argmax', 'argmin',
+    'count_nonzero', 'cummax', 'cummin', 'cumprod', 'cumsum', 'mean', 'prod', 'std', 'var',
+    'bincount', 'put_along_axis', 'segment_max', 'segment_mean', 'segment_min', 'segment_prod',
     'segment_sum', 'take_along_axis', 'argwhere', 'flatnonzero', 'nonzero', 'array_split',
     'expand_dims', 'eye', 'linspace', 'meshgrid', 'moveaxis', 'ravel', 'repeat', 'roll',
     'squeeze', 'swapaxes', 'tile', 'argsort', 'median', 'percentile', 'quantile',

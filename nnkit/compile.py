@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
+from .memory_analysis import MemoryAnalysis
 from .progress import Progress
 from .redefinitions import Watched
 from .staging.expression import Callee, Shapes, Trace
@@ -78,6 +79,11 @@ class Specialization:
         """The machine code of the kernel."""
         text: str = _on_stages("assembly_text", self)
         return text
+
+    def memory(self) -> MemoryAnalysis:
+        """What a call takes of memory."""
+        found: MemoryAnalysis = _on_stages("memory_of", self)
+        return found
 
     def halves(
         self, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy

@@ -12,6 +12,7 @@ from .conversion import shapes_of, signature_of, spec_of
 from .core.errors import InternalError
 from .forking import COMPILING
 from .html import IRText
+from .memory_analysis import MemoryAnalysis
 from .progress import Progress
 from .redefinitions import Watched, watched_by
 from .specializations import Specializations
@@ -79,6 +80,11 @@ class WithCode(WithStatics):
         inspected = self._inspected(arguments, statics)
         with COMPILING:
             return IRText(inspected.assembly())
+
+    @public
+    def memory_analysis(self, *arguments: Any, **statics: Any) -> MemoryAnalysis:
+        """What a call with arguments of these shapes takes of memory: arguments, results, temporaries, at most."""
+        return self._inspected(arguments, statics).memory()
 
     @public
     def compile(self, *arguments: Any, **statics: Any) -> None:

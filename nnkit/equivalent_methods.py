@@ -96,6 +96,7 @@ vmap batch map | nk.vmap(f) | a function of one element becomes one of a batch
 parameters named_parameters state_dict train weight bias | nk.Struct | parameters are arguments: a Struct of them
 as_text hlo mlir llvm_ir inspect_llvm | f.llvm(x) | the LLVM IR
 inspect_asm disassemble | f.asm(x) | the machine code
+cost_analysis memory_stats peak_memory memory peak_bytes | f.memory_analysis(x) | the bytes of a call
 warmup precompile aot aot_compile | f.compile(x) | without running
 cache_clear clear_cache_ | f.clear_cache() | its compiled specialisations
 cache_info _cache_size | f.cache_size() | how many compiled specialisations there are

@@ -19,6 +19,7 @@ from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.ir.donation import donation, donations
 from .core.passes.pipeline import Pipeline
+from .core.schedule.memory_use import memory_use
 from .core.stage import Stage
 from .core.text import print_module
 from .core.types import FunctionType, TensorType, Type, elements_of
@@ -26,6 +27,7 @@ from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
 from .jit.entry.guards import Guard, can_guard
+from .memory_analysis import MemoryAnalysis
 from .progress import Progress
 from .redefinitions import Watched
 from .staging.expression import Shapes, Trace, with_location
@@ -182,6 +184,14 @@ def assembly_text(specialization: Specialization) -> str:
     """The machine code of the kernel."""
     module, function = module_at(specialization, "schedule")
     return executable.kernel_assembly(function, module.functions)
+
+
+def memory_of(specialization: Specialization) -> MemoryAnalysis:
+    """What a call takes of memory."""
+    found = memory_use(*module_at(specialization, "schedule"))
+    return MemoryAnalysis(
+        found.arguments, found.results, found.aliased, found.temporary, found.is_complete
+    )
 
 
 def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> entry.Node:

@@ -358,6 +358,10 @@ class Rep(Methods):
         """Only staged functions have code."""
         raise self._no_function("code")
 
+    def memory_analysis(self, *_: object) -> Any:
+        """Only staged functions have code."""
+        raise self._no_function("code")
+
     def compile(self, *_: object) -> None:
         """Only staged functions can be compiled."""
         raise self._no_function("code")

@@ -11,7 +11,8 @@ from .spec import StructSpec, TensorSpec, TupleSpec
 
 _OF_ALL: Final = ("eval",)
 _OF_FUNCTIONS: Final = (
-    "asm", "cache_size", "clear_cache", "compile", "defjvp", "defvjp", "eval", "ir", "llvm", "partial",
+    "asm", "cache_size", "clear_cache", "compile", "defjvp", "defvjp", "eval", "ir", "llvm", "memory_analysis",
+    "partial",
 )  # fmt: skip
 _OF_STRUCTS: Final = (*_OF_ALL, "set")
 _OF_TUPLES: Final = (*_OF_ALL, "unpack", "map")

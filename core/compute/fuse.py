@@ -305,8 +305,14 @@ class _BlockFusion:
         owner, made = self.written.get(request.source, (None, None))
         if owner is None or made is None or not made.is_elementwise:
             return None
-        parts = reachable([made.root])
-        if len(parts) > room or not self._pays(request.source, owner, made.root):
+        root = made.root
+        if not self._pays(request.source, owner, root):
+            by_stored = self._by_stored(request.source, owner, root)
+            if by_stored is None:
+                return None
+            root = by_stored
+        parts = reachable([root])
+        if len(parts) > room:
             return None
         found: list[ScalarIndex] = [Affine()] * len(owner.extents)
         unsafe: set[int] = set()
@@ -321,9 +327,9 @@ class _BlockFusion:
                 found[axis] = place
                 unsafe.update(() if inside else (axis,))
         axes = Substitution(tuple(found), frozenset(unsafe), request.bounds)
-        if unsafe and not may_fuse_out_of_bounds(made.root, parts, axes, owner.extents):
+        if unsafe and not may_fuse_out_of_bounds(root, parts, axes, owner.extents):
             return None
-        return self.pool.substitute(made.root, axes)
+        return self.pool.substitute(root, axes)
 
     def _pays(self, value: Value, owner: Cluster, root: Scalar) -> bool:
         """Whether computing `root` wherever it is read costs no more than storing and loading it.
@@ -347,6 +353,29 @@ class _BlockFusion:
         rest = [part for part in reachable([root]) if part not in computed]
         saved = cost_of(rest, owner.extents)
         return cost * reads <= (saved + store) * value.tensor.size + load * reads
+
+    def _by_stored(self, value: Value, owner: Cluster, root: Scalar) -> Scalar | None:
+        """`root` in terms of other results of its cluster, which are stored anyway, where it costs no more to compute
+        from them than to store and load: 1 − y² of a y = tanh(x) that somebody reads.
+        """
+        if self._is_stored(value):
+            return None
+        inside = set(reachable([root]))
+        reads = {
+            w.root: self.pool.read(w.value, _coordinates(w.axes or ()), Bounds.INSIDE)
+            for w in owner.results
+            if w.value is not value and w.is_elementwise and w.root in inside
+            if self._is_stored(w.value)
+        }
+        found = self.pool.replaced(root, reads) if reads else root
+        used = {part.source for part in reachable([found]) if isinstance(part, Read)}
+        needed = sum(read.source.tensor.bytes for read in reads.values() if read.source in used)
+        if found is root or needed > value.tensor.bytes:
+            return None
+        cost, count = cost_of(reachable([found]), owner.extents), self.uses.demand.get(value, 0.0)
+        load, store = traffic(value.tensor.bytes)
+        pays = cost * count <= (cost + store) * value.tensor.size + load * count
+        return found if pays else None
 
     def _is_stored(self, value: Value) -> bool:
         return value in self.uses.stored or value in self.read

@@ -10,7 +10,7 @@ equal subexpressions are one object (CSE), and what nobody refers to is not ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -92,6 +92,16 @@ class ScalarPool:
             if replaced is None:
                 return None
             known[part] = replaced
+        return known[root]
+
+    def replaced(self, root: Scalar, others: Mapping[Scalar, Scalar]) -> Scalar:
+        """`root` with other scalars for some of its subexpressions."""
+        known = dict(others)
+        for part in reachable([root], stop=others.__contains__):
+            changed = isinstance(part, Computed) and any(known[x] is not x for x in part.operands)
+            known[part] = part
+            if isinstance(part, Computed) and changed:
+                known[part] = self.computed(part.op, tuple(known[x] for x in part.operands))
         return known[root]
 
     def _substituted(

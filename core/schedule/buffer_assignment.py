@@ -3,7 +3,8 @@
 1. What is returned lies in its output (`copy_aliased_results` has given each output a buffer of its own), unless a
    parameter that is donated to this output is read once it is made: then in the arena, and `return` copies it.
 2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
-   alias of it.  Instructions of one group share a loop, so their buffers live as long as the group.
+   alias of it; or, if it is large, in an output whose own value is made later (`idle_outputs`).  Instructions of one
+   group share a loop, so their buffers live as long as the group.
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
    it writes.  So may a loop, over an operand that it carries.
 4. What a body yields lies where it belongs at once (`BlockResults`), if that is free when it is made; else in the
@@ -26,6 +27,7 @@ from ..kernels.ops import Kernel
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Nest, Output, build_nest, identity_access
 from .arena import Arena
+from .idle_outputs import IdleOutput, IdleOutputs
 from .ops import makes_buffers
 
 
@@ -99,6 +101,7 @@ def assign_buffers(
     plan.place_outputs(returned.values)
     for position in reversed(range(len(instructions))):
         plan.share_outputs(position)
+    plan.find_idle_outputs(returned.values)
     dying: dict[int, list[Value]] = {}
     for base, position in lives.last_reads.items():
         dying.setdefault(lives.ends[position], []).append(base)
@@ -177,6 +180,8 @@ class _LiveRanges:
     groups: Sequence[int]
     ends: Sequence[int]
     """For every position, the last position of its group; itself outside of groups."""
+    starts: Sequence[int]
+    """For every position, the first one of its group."""
     last_reads: dict[Value, int] = field(default_factory=dict[Value, int])
     readers: dict[tuple[int, Value], int] = field(default_factory=dict[tuple[int, Value], int])
     """How many members of a group read a base."""
@@ -191,7 +196,7 @@ class _LiveRanges:
 
     @classmethod
     def of(cls, instructions: Sequence[Instruction], groups: Sequence[int]) -> _LiveRanges:
-        lives = cls(instructions, groups, _group_ends(groups))
+        lives = cls(instructions, groups, _group_ends(groups), _group_starts(groups))
         for position, (instruction, group) in enumerate(zip(instructions, groups, strict=True)):
             lives.makers.update((result, group) for result in instruction.results)
             lives.made_at.update((result, position) for result in instruction.results)
@@ -199,6 +204,10 @@ class _LiveRanges:
                 lives.readers[group, base] = lives.readers.get((group, base), 0) + 1
                 lives.last_reads[base] = position
         return lives
+
+    def end(self, base: Value) -> int:
+        """The last position where the buffer of `base` is in use."""
+        return self.ends[self.last_reads.get(base, self.made_at[base])]
 
     def is_dead(self, base: Value, result: Value) -> bool:
         """Whether nobody reads `base` any more when `result` is made, or is made element by element from it."""
@@ -240,6 +249,9 @@ class _Assigner:
     places: dict[Value, Place] = field(default_factory=dict[Value, Place])
     held: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
     """Offset and size of the arena range that a base owns until it is released."""
+    lent: dict[Value, IdleOutput] = field(default_factory=dict[Value, IdleOutput])
+    """The output that a base which is no result lies in until it is released."""
+    idle: IdleOutputs = field(default_factory=IdleOutputs)
     registers: int = 0
 
     def place_outputs(self, returned: Sequence[Value]) -> None:
@@ -270,6 +282,17 @@ class _Assigner:
         ):
             self.places[base] = place
 
+    def find_idle_outputs(self, returned: Sequence[Value]) -> None:
+        """Find the outputs that are free until their own values are made; none where a donated argument lies."""
+        begins: dict[Place, int] = {}
+        for base, place in self.places.items():
+            begin = self.lives.starts[self.lives.made_at[base]]
+            begins[place] = min(begin, begins.get(place, begin))
+        for number, value in enumerate(returned):
+            place = output(number)
+            if place in begins and not any(self.replaced[number : number + 1]):
+                self.idle.give_back(IdleOutput.of(value.tensor, place, begins[place]))
+
     def place(self, position: int, result: Value) -> None:
         """Find room for `result`."""
         if result in self.places:
@@ -282,10 +305,20 @@ class _Assigner:
             if base in self.held:
                 self.held[result] = self.held.pop(base)
                 break
+            if base in self.lent and self.lent[base].may_hold(
+                result.tensor, self.lives.end(result)
+            ):
+                self.lent[result] = self.lent.pop(base)
+                break
         else:
-            size = result.tensor.bytes
-            self.held[result] = (self.arena.allocate(size), size)
-        self.places[result] = arena(self.held[result][0])
+            found = self.idle.take(result.tensor, self.lives.end(result))
+            if found is not None:
+                self.lent[result] = found
+            else:
+                size = result.tensor.bytes
+                self.held[result] = (self.arena.allocate(size), size)
+        lent = self.lent.get(result)
+        self.places[result] = lent.place if lent is not None else arena(self.held[result][0])
 
     def _is_variable(self, result: Value) -> bool:
         return self.uses_registers and not result.tensor.rank
@@ -300,12 +333,21 @@ class _Assigner:
         """Give the room of `base` back, if it has any (an output or a parameter has none)."""
         if base in self.held:
             self.arena.release(*self.held.pop(base))
+        if base in self.lent:
+            self.idle.give_back(self.lent.pop(base))
 
 
 def _group_ends(groups: Sequence[int]) -> list[int]:
     """Aliases and literals may stand between the members of a group; they do not end it."""
     last = {group: position for position, group in enumerate(groups)}
     return [last[group] if group >= 0 else position for position, group in enumerate(groups)]
+
+
+def _group_starts(groups: Sequence[int]) -> list[int]:
+    first: dict[int, int] = {}
+    for position, group in enumerate(groups):
+        first.setdefault(group, position)
+    return [first[group] if group >= 0 else position for position, group in enumerate(groups)]
 
 
 def _updates_in_place(instruction: Instruction, nest: Nest, init: int) -> bool:

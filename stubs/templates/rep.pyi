@@ -10,6 +10,14 @@ class PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
     @property
     def __code__(self) -> Any: ...
 Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | DataclassInstance | None
+class MemoryAnalysis:
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    temporary_bytes: int
+    is_complete: bool
+    @property
+    def peak_bytes(self) -> int: ...
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
 class Series(Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
 class Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
@@ -42,6 +50,8 @@ class Rep(Conversions, View[X], Series[X, X], Generic[X]):
         """The LLVM IR of a staged function, compiled for arguments of these shapes."""
     def asm(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> str:
         """Its machine code, as assembly."""
+    def memory_analysis(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> MemoryAnalysis:
+        """What a call of a staged function takes of memory, in bytes."""
     def compile(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
     def partial(self: Rep[Callable[[Unpack[Ts]], R]], **statics: Static) -> Rep[Callable[[Unpack[Ts]], R]]:

@@ -99,7 +99,8 @@ PROGRAMS: Final = "at filter fold map scan set"
 """Apply functions of the user, or update parts: `tests/nnkit/test_at.py`."""
 
 NOT_OF_VALUES: Final = """
-    asm cache_size clear_cache compile eval expression ir is_function lift llvm named ndim shape size spec unpack"""
+    asm cache_size clear_cache compile eval expression ir is_function lift llvm memory_analysis named ndim shape size
+    spec unpack"""
 """Attributes of a `Rep` that are no functions of its values."""
 
 

@@ -391,3 +391,16 @@ func @main: (<2 x 3 x i8>) -> <0 x 0 x i8> {
 """)
     advance(module, Stage.COMPUTE, "main")
     verify(module)
+
+
+def test_what_follows_from_a_result_that_is_stored_is_not_stored_too() -> None:
+    """1 − y² of y = tanh(x) is computed from y where it is read, not kept beside it."""
+
+    def build(b: Builder, x: Value, w: Value) -> list[Value]:
+        y = b.emit(Tanh(), b.emit(Dot(), x, w))
+        slope = b.emit(Subtract(), constant(b, y.tensor, 1), b.emit(Square(), y))
+        return [b.emit(Multiply(), b.emit(Dot(), b.emit(Dot(), y, w), w), slope)]
+
+    found = nests(fused(module_of(build, f32(40, 40), f32(40, 40))))
+    assert [len(nest.results) for nest in found] == [1, 1]
+    assert [body_names(nest).count("tanh") for nest in found] == [1, 0]

@@ -33,6 +33,7 @@ from nnkit.core.ops import (
 from nnkit.core.ops.nest import Access, Bounds, Output, build_nest, coordinate
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.schedule import idle_outputs
 from nnkit.core.schedule.arena import aligned
 from nnkit.core.schedule.buffer_assignment import _group_ends, base_of, may_overwrite
 from nnkit.core.schedule.ops import Loops
@@ -127,13 +128,15 @@ def test_aliases_between_its_members_do_not_end_a_group() -> None:
     assert _group_ends([0, -1, 0, -1, -1, 1, 1, -1]) == [2, 1, 2, 3, 4, 6, 6, 7]
 
 
-@given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
-def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
+@given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]), st.booleans())
+def test_no_two_live_buffers_overlap(program: Program, target: Target, lends: bool) -> None:
     program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(program.module)
     fuse(program.module)
-    schedule(program.module, target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(idle_outputs, "LEAST_BYTES", 1 if lends else idle_outputs.LEAST_BYTES)
+        schedule(program.module, target)
     check_memory(program.module.functions[program.entry])
 
 

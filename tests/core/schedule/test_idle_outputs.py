@@ -1,0 +1,74 @@
+"""Outputs hold other values until their own are made, and nothing that does not fit or lives on."""
+
+from __future__ import annotations
+
+from nnkit.core.ir import HEADER_BYTES, Builder, Value
+from nnkit.core.ir.placement import Place, output
+from nnkit.core.ops import Add, Combinator, Dot, Multiply, Scan
+from nnkit.core.schedule.idle_outputs import LEAST_BYTES, IdleOutput, IdleOutputs
+from nnkit.core.schedule.plan import arena_bytes
+from nnkit.core.types import BOOL, F32, F64, TensorType
+from tests.core.compute.building import f32, module_of
+
+from .test_buffer_assignment import check_memory, places, scheduled
+
+N = LEAST_BYTES
+
+
+def test_the_smallest_that_fits_is_taken_and_of_one_size_the_first_to_be_needed() -> None:
+    idle = IdleOutputs()
+    sizes = ((4 * N, 9), (2 * N, 7), (2 * N, 5), (N - 4, 9))
+    for number, (size, until) in enumerate(sizes):
+        idle.give_back(IdleOutput.of(TensorType((size // 4,), F32), output(number), until))
+    taken = [idle.take(TensorType((N // 4,), F32), end) for end in (4, 5, 6, 8, 9)]
+    assert [one and one.place for one in taken] == [
+        output(2), output(1), output(0), None, None
+    ]  # fmt: skip
+    assert taken[0] is not None
+    idle.give_back(taken[0])
+    assert idle.take(TensorType((N,), F32), 0) is None
+    assert idle.take(TensorType((N // 8 - 1,), F32), 0) is None
+
+
+def test_elements_are_aligned() -> None:
+    """A buffer of bools begins wherever a caller's does."""
+    idle = IdleOutputs()
+    idle.give_back(IdleOutput.of(TensorType((16 * N,), BOOL), output(0), 9))
+    assert idle.take(TensorType((N,), F32), 0) is None
+    assert idle.take(TensorType((N,), BOOL), 0) is not None
+    wide = IdleOutput.of(TensorType((N,), F64), output(1), 9)
+    assert wide.may_hold(TensorType((N,), F32), 8)
+    assert not wide.may_hold(TensorType((N,), F32), 9)
+
+
+def test_what_is_saved_lies_where_gradients_will() -> None:
+    """xᵢ₊₁ = (xᵢ · xᵢ)² forwards, results last to first: each xᵢ is dead before its result is written."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        layers = [x]
+        for _ in range(6):
+            layers.append(b.emit(Scan(Combinator.ADD, 0), layers[-1]))
+        made: list[Value] = []
+        cotangent = layers[-1]
+        for layer in reversed(layers[:-1]):
+            cotangent = b.emit(Dot(), cotangent, layer)
+            made.append(b.emit(Scan(Combinator.ADD, 1), cotangent))
+        return made[::-1]
+
+    function = scheduled(module_of(build, f32(128, 128)))
+    check_memory(function)
+    size = 128 * 128 * 4
+    assert arena_bytes(function) - HEADER_BYTES <= 4 * size < 6 * size
+    assert sum(place.space == "output" for place in places(function).values()) >= 6 + 4
+
+
+def test_a_value_that_is_read_with_a_result_does_not_lie_there() -> None:
+    def build(b: Builder, x: Value) -> list[Value]:
+        y = b.emit(Scan(Combinator.ADD, 0), x)
+        turned = b.emit(Scan(Combinator.ADD, 1), y)
+        return [b.emit(Dot(), turned, y), b.emit(Multiply(), b.emit(Add(), y, y), y)]
+
+    function = scheduled(module_of(build, f32(128, 128)))
+    check_memory(function)
+    (y, turned, *_) = [place for value, place in places(function).items() if value.tensor.rank == 2]
+    assert y != Place("output", 0) != turned
