@@ -69,10 +69,12 @@ class KernelBuilder:
         self.block = Block([*self.operands, *self.outputs], name="body")
         self._builder = Builder(self.block)
 
-    def kernel(self, b: Emitter, *operands: Value) -> tuple[Value, ...]:
+    def kernel(
+        self, b: Emitter, *operands: Value, overwriting: tuple[tuple[int, int], ...] = ()
+    ) -> tuple[Value, ...]:
         """Append the kernel, whose body is done, to a function; its results."""
         self.block.instructions.append(Instruction(Yield(), (), ()))
-        op = Kernel(tuple(self.output_types))
+        op = Kernel(tuple(self.output_types), overwriting)
         return b.emit_many(op, operands, (Region([self.block]),))
 
     def emit(self, op: Op, *operands: Value) -> Value:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from ..ir.instruction import Block, Instruction, Value
 from ..ops.arithmetic import Add, Maximum, Minimum, Multiply, Subtract
@@ -103,7 +105,7 @@ def _vectorise_reduction(
     written, results = [*starts, main], list[Value]()
     for start, vector, combinator in zip(loop.operands, main.results, combinators, strict=True):
         reduced = apply_op(ReduceLanes(combinator), vector)
-        written += [reduced, apply_op(_OPS[combinator], start, reduced.result)]
+        written += [reduced, apply_op(COMBINING[combinator], start, reduced.result)]
         results.append(written[-1].result)
     replace_results(substitute(block, position, written), results)
     return Vectorised(main, rest)
@@ -139,14 +141,17 @@ def _combinator(instruction: Instruction, place: int) -> Combinator | None:
         return Combinator.ADD if place == 2 else None
     if isinstance(instruction.op, Subtract):
         return Combinator.ADD if place == 0 else None
-    return next((c for c, op in _OPS.items() if op == instruction.op), None)
+    return next((c for c, op in COMBINING.items() if op == instruction.op), None)
 
 
-_OPS: dict[Combinator, Elementwise] = {
-    Combinator.ADD: Add(),
-    Combinator.MULTIPLY: Multiply(),
-    Combinator.MIN: Minimum(),
-    Combinator.MAX: Maximum(),
-    Combinator.AND: And(),
-    Combinator.OR: Or(),
-}
+COMBINING: Final[Mapping[Combinator, Elementwise]] = MappingProxyType(
+    {
+        Combinator.ADD: Add(),
+        Combinator.MULTIPLY: Multiply(),
+        Combinator.MIN: Minimum(),
+        Combinator.MAX: Maximum(),
+        Combinator.AND: And(),
+        Combinator.OR: Or(),
+    }
+)
+"""What each combinator does to two values."""

@@ -1,8 +1,8 @@
 """Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
 1. Have nests write pieces of concatenations in place (`concatenations`), give every output a buffer of its own, and
-   join axes that are walked through as one (`collapse`).  Matrix products become kernels, with what follows them
-   (`product_kernels`).
+   join axes that are walked through as one (`collapse`).  Before that, matrix products become kernels, with what follows
+   them (`product_kernels`), and so do nests over the same rows (`row_kernels`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`buffer_assignment`).
@@ -64,6 +64,7 @@ from .ops import (
     sizes_of,
 )
 from .product_kernels import is_kernel_product, write_product_kernels
+from .row_kernels import write_row_kernels
 from .sorting import digit_of, sort_layout
 from .summation import product_chunk, scan_block, scattered_sums
 from .target import Target
@@ -160,6 +161,8 @@ def _schedule_block(
     write_pieces(body.block)
     _take_own_outputs(body.block, replaced, target)
     write_product_kernels(body.block, target)
+    write_row_kernels(body.block, target)
+    _join_axes(body.block)
     erase_dead(body.block, effects)
     steps = [
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
@@ -196,8 +199,21 @@ def _returned(body: Body, replaced: Sequence[Value | None]) -> BlockResults:
     return BlockResults(body.block.terminator.operands, replaced)
 
 
+def _join_axes(block: Block) -> None:
+    """Join axes of nests that are walked through as one."""
+    old, block.instructions = block.instructions, []
+    b = Builder(block)
+    for instruction in old:
+        match instruction.op:
+            case Nest() as nest if joined := joined_axes(instruction, nest):
+                b.location = instruction.location
+                instruction.replace_with(*emit_collapsed(b, instruction, nest, joined))
+            case _:
+                block.instructions.append(instruction)
+
+
 def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Target) -> None:
-    """Join axes of nests, and copy results where they would share a buffer."""
+    """Copy results where they would share a buffer, and find what the target has no library for."""
     old, block.instructions = block.instructions, []
     b = Builder(block)
     for instruction in old:
@@ -215,9 +231,6 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
                 continue
             case op if op.calls_lapack and not target.has_lapack:
                 raise _without_lapack(instruction)
-            case Nest() as nest if joined := joined_axes(instruction, nest):
-                instruction.replace_with(*emit_collapsed(b, instruction, nest, joined))
-                continue
             case _:
                 pass
         block.instructions.append(instruction)

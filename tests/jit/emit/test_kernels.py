@@ -26,6 +26,7 @@ from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F32, F64, DType, Shape, TensorType
 from nnkit.core.verify import verify
+from tests.core.schedule.row_programs import RowProgram
 
 from .running import run
 
@@ -140,6 +141,24 @@ def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_opera
     assert kernel.op.overwriting == ((3, 0),)
     names = [i.op.name for i in module.functions["main"].entry.instructions]
     assert names == ["kernel", "return"]
+
+
+def test_kernels_over_rows_compute_what_the_evaluator_does() -> None:
+    machines = (*MACHINES[:2], Target(vector_bytes=16), Target(vector_bytes=4))
+    found = 0
+    for seed in range(100, 124):
+        program = RowProgram(seed)
+        module = program.at_compute()
+        schedule(module, machines[seed % len(machines)])
+        found += len(kernels_of(module))
+        if kernels_of(module):
+            wanted = evaluate(module, "main", *program.arguments)
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for made, one in zip(
+                run(module.functions["main"], program.arguments), wanted, strict=True
+            ):
+                np.testing.assert_array_equal(made, one, str(seed))
+    assert found > 8
 
 
 def test_every_op_of_kernels_is_translated() -> None:

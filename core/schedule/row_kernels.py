@@ -1,0 +1,315 @@
+"""Chooses which nests are computed together, in one visit of each row, by a kernel (`kernels.rows`).
+
+Softmax is a maximum of each row, exponentials with their sum, and quotients: three nests, that walk through a matrix
+one after the other.  As a kernel they are one loop over rows, which stay in the nearest cache meanwhile; what has one
+element per row is a number in a register, and what has a row is not stored unless somebody else reads it.
+
+1. A reduction of rows opens a group, with the nests before it that make what it reads.
+2. Nests behind it join that go through the same rows, touch one of its tensors, and read what the group makes only in
+   the row that all are at.  What does not need the group goes before it, what does and cannot join, behind it.
+3. Each nest is in the first pass over the row in which all that it reads is known.
+4. Rows that later passes read lie in the place of a result that is written later, or in a small buffer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..compute.bodies import base_of
+from ..ir import Block, Builder, Effect, Instruction, Value
+from ..kernels.row_nests import RowNest, is_constant, row_nest
+from ..kernels.rows import RowPlan, build_rows
+from ..ops.nest import Nest
+from ..types import Shape
+from .row_gathers import separate_row_gathers
+from .switches import is_enabled
+from .target import Target
+
+_MOST_MEMBERS: Final = 16
+"""Nests of a group: code that is run together has to stay in the caches of instructions and decoded ones."""
+
+_WINDOW: Final = 64
+"""Instructions behind the first nest that are looked at: a bound keeps the time linear."""
+
+_LEAST_ROW: Final = 32
+"""Elements of a row: shorter ones fill no vectors (`group`)."""
+
+_LOCAL_BYTES: Final = 8 * 1024
+"""Of a kernel's own buffers, which lie on the stack: a quarter of the nearest cache, and little for a small stack."""
+
+
+def write_row_kernels(block: Block, target: Target) -> None:
+    """Replace groups of nests of a block by kernels."""
+    if not is_enabled("rows"):
+        return
+    seeds = {i.op.extents[:-1] for i in block.instructions if _is_seed(i) if isinstance(i.op, Nest)}
+    if not seeds:
+        return
+    separate_row_gathers(block, seeds)
+    position = 0
+    while position < len(block.instructions):
+        instruction = block.instructions[position]
+        group = _grown(block.instructions, position, target) if _is_seed(instruction) else None
+        position = position + 1 if group is None else group.write(block, target)
+
+
+def _is_seed(instruction: Instruction) -> bool:
+    """Whether it is a nest that reduces rows."""
+    op = instruction.op
+    if not isinstance(op, Nest) or len(op.extents) < 2 or op.extents[-1] < _LEAST_ROW:
+        return False
+    if math.prod(op.extents[:-1]) < 2 or all(w.combinator is None for w in op.outputs):
+        return False
+    one = row_nest(instruction, len(op.extents) - 1)
+    return one is not None and any(one.is_reduced(k) for k in range(len(op.outputs)))
+
+
+@dataclass
+class _Group:
+    """Nests over the same rows, in the instructions of a block from `start` up to `stop`."""
+
+    rows: Shape
+    start: int
+    stop: int = 0
+    members: list[RowNest] = field(default_factory=list[RowNest])
+    behind: list[Instruction] = field(default_factory=list[Instruction])
+    """What needs the group."""
+    before: list[Instruction] = field(default_factory=list[Instruction])
+    touched: set[Value] = field(default_factory=set[Value])
+    made: dict[Value, tuple[RowNest, int]] = field(
+        default_factory=dict[Value, "tuple[RowNest, int]"]
+    )
+    late: set[Value] = field(default_factory=set[Value])
+    passes: list[list[RowNest]] = field(default_factory=list[list[RowNest]])
+    pass_of: dict[Instruction, int] = field(default_factory=dict[Instruction, int])
+
+    def take(self, instruction: Instruction, *, is_needed: bool = False) -> None:
+        """Put one instruction where it belongs."""
+        bases = {base_of(operand) for operand in instruction.operands}
+        one = None if len(self.members) == _MOST_MEMBERS else self._joining(instruction)
+        if not bases.isdisjoint(self.late):
+            self._defer(instruction)
+        elif one is not None and (is_needed or not bases.isdisjoint(self.touched)):
+            self._join(one)
+        elif bases.isdisjoint(self.made):
+            self.before.append(instruction)
+        elif instruction.op.is_view:
+            self.behind.append(instruction)
+        else:
+            self._defer(instruction)
+
+    def is_worthwhile(self, target: Target) -> bool:
+        """Whether there is something to share, and the rows fit the nearer caches."""
+        sizes = [
+            value.tensor.bytes // math.prod(self.rows)
+            for value in self.touched
+            if value.tensor.size >= math.prod(self.rows)
+        ]
+        return len(self.members) > 1 and sum(sizes) <= target.l2_bytes // 2
+
+    def write(self, block: Block, target: Target) -> int:
+        """Put the kernel where the members stood; the position behind it."""
+        plan = self._plan()
+        b = Builder(Block(), self.members[0].nest.location)
+        made = build_rows(b, plan, target.vector_bytes, has_fma=target.fma)
+        for result, value in zip(plan.outputs, made, strict=True):
+            result.replace_with(value)
+        for one in self.members:
+            one.nest.drop_all_references()
+        kernel = b.block.instructions
+        block.instructions[self.start : self.stop] = [*self.before, *kernel, *self.behind]
+        return self.start + len(self.before) + len(kernel)
+
+    def _joining(self, instruction: Instruction) -> RowNest | None:
+        """The form of what may be a member."""
+        one = row_nest(instruction, len(self.rows))
+        if one is None or one.rows != self.rows or not _fills_vectors(one):
+            return None
+        for number, operand in enumerate(one.nest.operands):
+            if base_of(operand) in self.made and one.reads_each_row(number) is None:
+                return None
+        return one
+
+    def _join(self, one: RowNest) -> None:
+        first = 0
+        for number, operand in enumerate(one.nest.operands):
+            maker, result = self.made.get(base_of(operand), (None, 0))
+            if maker is not None:
+                at = self.pass_of[maker.nest]
+                is_same = one.length == maker.length and (
+                    not one.length or (maker.has_rows(result) and one.is_at_point(number))
+                )
+                first = max(first, at if is_same else at + 1)
+        for number in range(first, len(self.passes)):
+            if self.passes[number][0].length == one.length:
+                first = number
+                break
+        else:
+            first = len(self.passes)
+            self.passes.append([])
+        self.passes[first].append(one)
+        self.pass_of[one.nest] = first
+        self.members.append(one)
+        self.touched.update(base_of(x) for x in one.nest.operands if not is_constant(x))
+        for number, value in enumerate(one.nest.results):
+            self.touched.add(value)
+            self.made[value] = one, number
+
+    def _defer(self, instruction: Instruction) -> None:
+        self.behind.append(instruction)
+        self.late.update(instruction.results)
+
+    # The plan.
+
+    def _plan(self) -> RowPlan:
+        outputs = [result for result in self.made if self._escapes(result)]
+        homes: dict[Value, Value | None] = {}
+        room = _LOCAL_BYTES
+        for result, (one, number) in self.made.items():
+            if result in outputs or not one.has_rows(number):
+                continue
+            last = self._last_read(result)
+            if last == self.pass_of[one.nest]:
+                continue
+            size = one.length * result.tensor.dtype.bytes
+            home = self._home(result, last, outputs, homes)
+            if home is None and size > room:
+                outputs.append(result)
+            else:
+                homes[result] = home
+                room -= size if home is None else 0
+        return RowPlan(self.passes, outputs, homes, tuple(self._overwritten(outputs, homes)))
+
+    def _home(
+        self,
+        result: Value,
+        last: int,
+        outputs: Sequence[Value],
+        homes: dict[Value, Value | None],
+    ) -> Value | None:
+        """An output in whose place a row may lie until it is written: when, or after, the row is read last."""
+        one, _ = self.made[result]
+        for output in outputs:
+            maker, number = self.made[output]
+            written = self.pass_of[maker.nest]
+            if (
+                maker.has_rows(number)
+                and maker.length == one.length
+                and output.tensor.dtype == result.tensor.dtype
+                and output not in homes.values()
+                and written >= last
+                and all(
+                    at != written or reader.is_at_point(place)
+                    for at, reader, place in self._reads(result)
+                )
+                and written > self.pass_of[one.nest]
+            ):
+                return output
+        return None
+
+    def _overwritten(
+        self, outputs: Sequence[Value], homes: dict[Value, Value | None]
+    ) -> Iterator[tuple[Value, Value]]:
+        """Operands, and results that may lie in their places: of each element they are read before it is written."""
+        firsts = {output: self.pass_of[self.made[output][0].nest] for output in outputs}
+        for result, home in homes.items():
+            if home is not None:
+                firsts[home] = min(firsts[home], self.pass_of[self.made[result][0].nest])
+        operands = [x for one in self.members for x in one.nest.operands]
+        for operand in dict.fromkeys(operands):
+            if base_of(operand) in self.made or is_constant(operand):
+                continue
+            reads = list(self._reads(operand))
+            last = max(at for at, _, _ in reads)
+            if not all(reader.length and reader.is_at_point(k) for _, reader, k in reads):
+                continue
+            for output in outputs:
+                maker, number = self.made[output]
+                if (
+                    output.tensor == operand.tensor
+                    and maker.has_rows(number)
+                    and last <= firsts[output]
+                ):
+                    yield operand, output
+
+    def _reads(self, value: Value) -> Iterator[tuple[int, RowNest, int]]:
+        """The passes, members and operands that read a value, or through a view of it."""
+        for one in self.members:
+            for number, operand in enumerate(one.nest.operands):
+                if operand is value or base_of(operand) is value:
+                    yield self.pass_of[one.nest], one, number
+
+    def _last_read(self, result: Value) -> int:
+        own = self.pass_of[self.made[result][0].nest]
+        return max((at for at, _, _ in self._reads(result)), default=own)
+
+    def _escapes(self, result: Value) -> bool:
+        """Whether anybody else reads it."""
+        readers = [result]
+        for value in readers:  # which grows by its views
+            for user in value.uses:
+                if user.op.is_view:
+                    readers += user.results
+                elif user not in self.pass_of:
+                    return True
+        return False
+
+
+def _grown(instructions: Sequence[Instruction], seed: int, target: Target) -> _Group | None:
+    """The group around a reduction; None if it is not worth it."""
+    nest = instructions[seed]
+    assert isinstance(nest.op, Nest)
+    rows = nest.op.extents[:-1]
+    needed = _makers(instructions, seed, rows)
+    start = next(k for k, i in enumerate(instructions[: seed + 1]) if i in needed)
+    group = _Group(rows, start)
+    for position in range(start, min(len(instructions), seed + _WINDOW)):
+        instruction = instructions[position]
+        op = instruction.op
+        is_fixed = op.is_terminator or op.is_structured or op.effect is not Effect.NONE
+        if is_fixed or (isinstance(op, Nest) and op.updates):
+            break
+        group.take(instruction, is_needed=instruction in needed)
+        group.stop = position + 1
+    return group if group.is_worthwhile(target) else None
+
+
+def _makers(instructions: Sequence[Instruction], seed: int, rows: Shape) -> set[Instruction]:
+    """The seed, and nests just before it that go through the same rows and make what it reads."""
+    near = set(instructions[max(0, seed - _WINDOW) : seed])
+    found = {instructions[seed]}
+    pending = [instructions[seed]]
+    while pending:
+        for operand in pending.pop().operands:
+            maker = base_of(operand).producer
+            if maker is None or maker in found or maker not in near or len(found) == _MOST_MEMBERS:
+                continue
+            one = row_nest(maker, len(rows))
+            if one is not None and one.rows == rows and _fills_vectors(one):
+                found.add(maker)
+                pending.append(maker)
+    return found
+
+
+def _fills_vectors(one: RowNest) -> bool:
+    """Whether rows are long, and what is read along them lies side by side."""
+    if not one.length:
+        return True
+    return one.length >= _LEAST_ROW and all(
+        is_constant(operand) or _step(one, number) in (0, 1)
+        for number, operand in enumerate(one.nest.operands)
+    )
+
+
+def _step(one: RowNest, number: int) -> int:
+    """How far apart the elements of an operand lie that neighbours in a row read."""
+    operand = one.nest.operands[number]
+    indices = one.indices_into(number, operand.tensor.shape)
+    step, stride = 0, 1
+    for index, extent in zip(reversed(indices), reversed(operand.tensor.shape), strict=True):
+        step += stride * index.coefficient(one.rank)
+        stride *= extent
+    return step
