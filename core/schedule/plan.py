@@ -1,8 +1,9 @@
 """Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
-1. Have nests write pieces of concatenations in place (`concatenations`), give every output a buffer of its own, and
-   join axes that are walked through as one (`collapse`).  Before that, matrix products become kernels, with what follows
-   them (`product_kernels`), and so do nests over the same rows (`row_kernels`).
+1. Have nests write pieces of concatenations in place (`concatenations`), read the one element that a sum consists of
+   (`one_hot_sums`), and give every output a buffer of its own.  Matrix products become kernels, with what follows them
+   (`product_kernels`), and so do nests over the same rows (`row_kernels`); in those that are left, axes are joined that
+   are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`buffer_assignment`).
@@ -53,6 +54,7 @@ from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
+from .one_hot_sums import read_one_hot_sums
 from .ops import (
     Gemm,
     Loops,
@@ -159,6 +161,7 @@ def _schedule_block(
     # by what the body yields as it is, and not by copies of that
     replaced = body.replaced
     write_pieces(body.block)
+    read_one_hot_sums(body.block)
     _take_own_outputs(body.block, replaced, target)
     write_product_kernels(body.block, target)
     write_row_kernels(body.block, target)

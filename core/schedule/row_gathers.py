@@ -19,6 +19,7 @@ from ..ops.nest import (
     axes_in,
     build_nest,
     identity_access,
+    is_nest,
 )
 from ..types import Shape, TensorType
 
@@ -28,10 +29,13 @@ def separate_row_gathers(block: Block, rows: Collection[Shape]) -> None:
     old, block.instructions = block.instructions, []
     b = Builder(block)
     for instruction in old:
-        op = instruction.op
-        if isinstance(op, Nest) and op.extents[:-1] in rows and _has_row_gathers(op):
+        if (
+            is_nest(instruction)
+            and instruction.op.extents[:-1] in rows
+            and _has_row_gathers(instruction.op)
+        ):
             b.location = instruction.location
-            _separate(b, instruction, op)
+            _separate(b, instruction, instruction.op)
         block.instructions.append(instruction)
 
 

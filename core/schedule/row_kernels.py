@@ -22,7 +22,7 @@ from ..compute.bodies import base_of
 from ..ir import Block, Builder, Effect, Instruction, Value
 from ..kernels.row_nests import RowNest, is_constant, row_nest
 from ..kernels.rows import RowPlan, build_rows
-from ..ops.nest import Nest
+from ..ops.nest import Nest, is_nest
 from ..types import Shape
 from .row_gathers import separate_row_gathers
 from .switches import is_enabled
@@ -45,25 +45,27 @@ def write_row_kernels(block: Block, target: Target) -> None:
     """Replace groups of nests of a block by kernels."""
     if not is_enabled("rows"):
         return
-    seeds = {i.op.extents[:-1] for i in block.instructions if _is_seed(i) if isinstance(i.op, Nest)}
+    seeds = {i.op.extents[:-1] for i in block.instructions if is_nest(i) and _is_seed(i)}
     if not seeds:
         return
     separate_row_gathers(block, seeds)
     position = 0
     while position < len(block.instructions):
         instruction = block.instructions[position]
-        group = _grown(block.instructions, position, target) if _is_seed(instruction) else None
+        group = None
+        if is_nest(instruction) and _is_seed(instruction):
+            group = _grown(block.instructions, position, instruction.op.extents[:-1], target)
         position = position + 1 if group is None else group.write(block, target)
 
 
-def _is_seed(instruction: Instruction) -> bool:
-    """Whether it is a nest that reduces rows."""
-    op = instruction.op
-    if not isinstance(op, Nest) or len(op.extents) < 2 or op.extents[-1] < _LEAST_ROW:
+def _is_seed(nest: Instruction[Nest]) -> bool:
+    """Whether a nest reduces rows."""
+    op = nest.op
+    if len(op.extents) < 2 or op.extents[-1] < _LEAST_ROW:
         return False
     if math.prod(op.extents[:-1]) < 2 or all(w.combinator is None for w in op.outputs):
         return False
-    one = row_nest(instruction, len(op.extents) - 1)
+    one = row_nest(nest, len(op.extents) - 1)
     return one is not None and any(one.is_reduced(k) for k in range(len(op.outputs)))
 
 
@@ -258,11 +260,10 @@ class _Group:
         return False
 
 
-def _grown(instructions: Sequence[Instruction], seed: int, target: Target) -> _Group | None:
+def _grown(
+    instructions: Sequence[Instruction], seed: int, rows: Shape, target: Target
+) -> _Group | None:
     """The group around a reduction; None if it is not worth it."""
-    nest = instructions[seed]
-    assert isinstance(nest.op, Nest)
-    rows = nest.op.extents[:-1]
     needed = _makers(instructions, seed, rows)
     start = next(k for k, i in enumerate(instructions[: seed + 1]) if i in needed)
     group = _Group(rows, start)
@@ -270,7 +271,7 @@ def _grown(instructions: Sequence[Instruction], seed: int, target: Target) -> _G
         instruction = instructions[position]
         op = instruction.op
         is_fixed = op.is_terminator or op.is_structured or op.effect is not Effect.NONE
-        if is_fixed or (isinstance(op, Nest) and op.updates):
+        if is_fixed or (is_nest(instruction) and instruction.op.updates):
             break
         group.take(instruction, is_needed=instruction in needed)
         group.stop = position + 1

@@ -21,6 +21,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
         "epilogues": "what follows a product is computed in its loops",
         "threads": "parallel loops run on several threads",
+        "one-hot": "sums of which one element counts, at an index that is read, read that alone",
         "rows": "nests over the same rows are one kernel, which visits each row once",
         "packing": "large operands of products are copied side by side",
     }
