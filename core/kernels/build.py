@@ -26,7 +26,7 @@ from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, scalar
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
-from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, StoreAt
+from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt
 
 AnyIndex: TypeAlias = Value | int | IndexSum
 
@@ -136,6 +136,11 @@ class KernelBuilder:
         """Append the store of an element, or of a vector."""
         maps, coordinates = _maps(indices)
         self._builder.emit_many(StoreAt(maps, steps, active), (value, buffer, *coordinates))
+
+    def prefetch(self, buffer: Value, *indices: AnyIndex) -> None:
+        """Append that an element is brought to the nearest cache."""
+        maps, coordinates = _maps(indices)
+        self._builder.emit_many(PrefetchAt(maps), (buffer, *coordinates))
 
     def index_value(self, index: AnyIndex) -> Value:
         """Append a sum of indices as a value of i64."""

@@ -239,6 +239,24 @@ class StoreAt(_Access):
         return ()
 
 
+@dataclass(frozen=True)
+class PrefetchAt(_Access):
+    """Has the element of a buffer at affine indices brought to the nearest cache; what is outside is not touched."""
+
+    name: ClassVar[str] = "prefetchAt"
+    syntax: ClassVar[str] = "prefetchAt {buffer} at {indices} [of {coordinates*}]"
+    effect: ClassVar[Effect] = Effect.WRITE
+    indices: tuple[Affine, ...] = ()
+
+    def infer(self, buffer: Type, *coordinates: Type) -> tuple[Type, ...]:
+        tensor = buffer_of(self.name, buffer)
+        _check_access(self.name, tensor, self.indices, (), coordinates)
+        return ()
+
+    def evaluate(self, buffer: Array, *coordinates: Array) -> tuple[()]:
+        return ()
+
+
 class Fma(Pure):
     """x · y + z with one rounding, of f32 or f64; scalars among vectors count for each lane."""
 
@@ -352,7 +370,7 @@ class AllocateLocal(Op):
 
 
 KERNEL: tuple[type[Op], ...] = (
-    *(Kernel, Loop, LoadAt, StoreAt, AllocateLocal),
+    *(Kernel, Loop, LoadAt, StoreAt, PrefetchAt, AllocateLocal),
     *(Fma, ReduceLanes, Shuffle, AffineIndex, LaneNumbers),
 )
 """The ops that only kernels have, and the kernel itself."""

@@ -136,12 +136,21 @@ class PassForm:
         return any(isinstance(i, Affine) and i.coefficient(one.rank) for i in access.indices)
 
 
+@dataclass(frozen=True)
+class RowAhead:
+    """Where an element of a row lies that later iterations are at."""
+
+    buffer: Value
+    indices: tuple[Affine, ...]
+
+
 @dataclass
 class RowPass:
-    """Writes a pass."""
+    """Writes a pass; at each point it has something of later rows brought to the nearest cache."""
 
     writer: RowWriter
     form: PassForm
+    prefetched: Sequence[RowAhead] = ()
     known: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """What is the same for a row, by the value of a body: scalars."""
     wide: dict[Value, Value] = field(default_factory=dict[Value, Value])
@@ -319,6 +328,9 @@ class RowPass:
         for one in self.form.nests:
             point.compute(one)
         point.write_stores()
+        for ahead in self.prefetched:
+            indices = [self.writer.at(index, at) for index in ahead.indices]
+            self._build.prefetch(ahead.buffer, *indices)
         found: list[Value] = []
         for reduction, total in zip(self.reductions, totals, strict=True):
             joined = point.join(reduction, total)

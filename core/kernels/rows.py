@@ -16,17 +16,18 @@ of one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..compute.bodies import base_of
 from ..ir.instruction import Emitter, Value
+from ..ops.nest import Affine
 from ..types import TensorType
 from .build import KernelBuilder
 from .indices import IndexSum
 from .row_nests import RowNest, is_constant
-from .row_passes import PassForm, RowPass
+from .row_passes import PassForm, RowAhead, RowPass
 from .row_writer import Rows, RowWriter
 
 
@@ -43,6 +44,8 @@ class RowPlan:
     homes: Mapping[Value, Value | None]
     overwriting: tuple[tuple[Value, Value], ...] = ()
     """Operands, and outputs that may be made in their places."""
+    rows_ahead: int = 0
+    """How many rows before they are needed elements are brought to the nearest cache; 0 if they are not."""
 
 
 def operands_of(plan: RowPlan) -> list[Value]:
@@ -72,9 +75,12 @@ def build_rows(
                 loop = loops.enter_context(build.loop(extent))
                 writer.indices.append(IndexSum(0, {loop.index: 1}))
         _place(build, plan, writer)
-        for nests in plan.passes:
+        forms = [PassForm(nests, vector_bytes) for nests in plan.passes]
+        longest = max(forms, key=lambda form: form.length and 1 + form.cost)
+        for form, nests in zip(forms, plan.passes, strict=True):
             if nests[0].length:
-                RowPass(writer, PassForm(nests, vector_bytes)).write()
+                ahead = list(_rows_ahead(plan, writer, form.length)) if form is longest else []
+                RowPass(writer, form, ahead).write()
             else:
                 for one in nests:
                     writer.write_scalars(one)
@@ -82,6 +88,29 @@ def build_rows(
         (operands.index(x), list(plan.outputs).index(result)) for x, result in plan.overwriting
     ]
     return build.kernel(b, *operands, overwriting=tuple(pairs))
+
+
+def _rows_ahead(plan: RowPlan, writer: RowWriter, length: int) -> Iterator[RowAhead]:
+    """Rows of this length that are read and written, some iterations later, at the element of the pass.
+
+    Indices may leave the last axis and even the buffer: nothing but an address is made of them.
+    """
+    if not plan.rows_ahead:
+        return
+    seen: set[Value] = set()
+    for one in (one for nests in plan.passes for one in nests if one.length == length):
+        found: list[tuple[Value, tuple[Affine, ...]]] = []
+        for number, operand in enumerate(one.nest.operands):
+            if operand in writer.buffers and one.is_at_point(number):
+                found.append(writer.location(one, number))
+        for number, result in enumerate(one.nest.results):
+            rows = writer.rows.get(result)
+            if rows is not None and rows.is_whole and one.has_rows(number):
+                found.append((rows.buffer, one.written_into(number, rows.shape)))
+        for buffer, (*outer, last) in found:
+            if buffer not in seen:
+                seen.add(buffer)
+                yield RowAhead(buffer, (*outer, last + plan.rows_ahead * length))
 
 
 def _place(build: KernelBuilder, plan: RowPlan, writer: RowWriter) -> None:

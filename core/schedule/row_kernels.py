@@ -40,6 +40,13 @@ _LEAST_ROW: Final = 32
 _LOCAL_BYTES: Final = 8 * 1024
 """Of a kernel's own buffers, which lie on the stack: a quarter of the nearest cache, and little for a small stack."""
 
+_STACK_BYTES: Final = 32 * 1024
+"""The same of all kernels of a block, which may be one function."""
+
+
+_AHEAD: Final = 4 * 1024
+"""Bytes of each tensor between what is computed and what is fetched: some µs of work, a part of the nearest cache."""
+
 
 def write_row_kernels(block: Block, target: Target) -> None:
     """Replace groups of nests of a block by kernels."""
@@ -49,13 +56,18 @@ def write_row_kernels(block: Block, target: Target) -> None:
     if not seeds:
         return
     separate_row_gathers(block, seeds)
-    position = 0
+    position, room = 0, _STACK_BYTES
     while position < len(block.instructions):
         instruction = block.instructions[position]
         group = None
         if is_nest(instruction) and _is_seed(instruction):
             group = _grown(block.instructions, position, instruction.op.extents[:-1], target)
-        position = position + 1 if group is None else group.write(block, target)
+        if group is None:
+            position += 1
+        else:
+            plan = group.plan(target, min(room, _LOCAL_BYTES))
+            room -= group.local_bytes(plan)
+            position = group.write(block, plan, target)
 
 
 def _is_seed(nest: Instruction[Nest]) -> bool:
@@ -112,9 +124,8 @@ class _Group:
         ]
         return len(self.members) > 1 and sum(sizes) <= target.l2_bytes // 2
 
-    def write(self, block: Block, target: Target) -> int:
+    def write(self, block: Block, plan: RowPlan, target: Target) -> int:
         """Put the kernel where the members stood; the position behind it."""
-        plan = self._plan()
         b = Builder(Block(), self.members[0].nest.location)
         made = build_rows(b, plan, target.vector_bytes, has_fma=target.fma)
         for result, value in zip(plan.outputs, made, strict=True):
@@ -166,10 +177,10 @@ class _Group:
 
     # The plan.
 
-    def _plan(self) -> RowPlan:
+    def plan(self, target: Target, room: int) -> RowPlan:
+        """Where everything lies, with so many bytes for buffers of its own."""
         outputs = [result for result in self.made if self._escapes(result)]
         homes: dict[Value, Value | None] = {}
-        room = _LOCAL_BYTES
         for result, (one, number) in self.made.items():
             if result in outputs or not one.has_rows(number):
                 continue
@@ -183,7 +194,26 @@ class _Group:
             else:
                 homes[result] = home
                 room -= size if home is None else 0
-        return RowPlan(self.passes, outputs, homes, tuple(self._overwritten(outputs, homes)))
+        overwriting = tuple(self._overwritten(outputs, homes))
+        return RowPlan(self.passes, outputs, homes, overwriting, self._rows_ahead(target))
+
+    def local_bytes(self, plan: RowPlan) -> int:
+        """What a plan takes of the stack."""
+        local = [
+            self.made[x][0].length * x.tensor.dtype.bytes for x, y in plan.homes.items() if not y
+        ]
+        return sum(local)
+
+    def _rows_ahead(self, target: Target) -> int:
+        """How many rows before they are needed elements are to be fetched; 0 where all is in the nearer caches."""
+        length = max(one.length for one in self.members)
+        row = max(x.tensor.bytes for x in self.touched) // math.prod(self.rows)
+        if (
+            not is_enabled("prefetch")
+            or sum(x.tensor.bytes for x in self.touched) < target.l2_bytes
+        ):
+            return 0
+        return max(1, _AHEAD // row) if length else 0
 
     def _home(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Literal
 
-from .values import PTR, LLVMType, Register, ScalarName, constant, constants, poison
+from .values import I32, PTR, LLVMType, Register, ScalarName, constant, constants, poison
 
 IntegerPredicate = Literal["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
 FloatPredicate = Literal[
@@ -410,6 +410,12 @@ class InstructionWriter:
         """Call the function at an address."""
         inside = ", ".join(argument.typed for argument in arguments)
         return self.value(result, f"call {result.text} {function.text}({inside})")
+
+    def prefetch(self, address: Register) -> None:
+        """Bring the cache line at an address, which may lie anywhere, to the nearest cache."""
+        zero, most = constant(I32, 0), constant(I32, 3)
+        data = constant(I32, 1)
+        self.call_void("llvm.prefetch.p0", [address, zero, most, data])
 
     def intrinsic(self, name: str, result: LLVMType, arguments: Sequence[Register]) -> Register:
         """Call `llvm.<name>.<suffix>`, overloaded on the type of its result alone."""

@@ -21,6 +21,7 @@ from ...core.kernels.ops import (
     LaneNumbers,
     LoadAt,
     Loop,
+    PrefetchAt,
     ReduceLanes,
     Shuffle,
     StoreAt,
@@ -190,7 +191,7 @@ def _addresses_in(
         if depth:
             depths[inner.arguments[0]] = depth
         for instruction in inner.instructions:
-            if isinstance(instruction.op, LoadAt | StoreAt):
+            if isinstance(instruction.op, LoadAt | StoreAt | PrefetchAt):
                 found[instruction] = address = _address_of(instruction, instruction.op, depths)
                 for prefix in address.prefixes:
                     begun.setdefault(prefix.terms[-1][0], {}).setdefault(prefix)
@@ -199,7 +200,7 @@ def _addresses_in(
 
 
 def _address_of(
-    instruction: Instruction, op: LoadAt | StoreAt, depths: Mapping[Value, int]
+    instruction: Instruction, op: LoadAt | StoreAt | PrefetchAt, depths: Mapping[Value, int]
 ) -> _Address:
     """Terms of indices that are computed come after those of all loops."""
     first = int(isinstance(op, StoreAt))
@@ -288,6 +289,12 @@ def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:
     k.values[instruction.result] = k.w.splat(loaded, lanes)
 
 
+def _write_prefetch(k: _KernelWriter, instruction: Instruction[PrefetchAt]) -> None:
+    address, tensor = k.addresses[instruction], k.addresses[instruction].tensor
+    pointer = offset_bytes(k.w, k.sum(address), address.constant * tensor.dtype.bytes)
+    k.w.prefetch(pointer)
+
+
 def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:
     value = k.values[instruction.operands[0]]
     lanes = value.type.lanes
@@ -370,6 +377,7 @@ _RULES: Final[Mapping[type[Op], _Rule]] = MappingProxyType(
         Loop: _write_loop,
         LoadAt: _write_load,
         StoreAt: _write_store,
+        PrefetchAt: _write_prefetch,
         AllocateLocal: _write_allocate,
         Fma: _write_fma,
         ReduceLanes: _write_reduce,

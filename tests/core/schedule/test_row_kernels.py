@@ -44,7 +44,8 @@ from tests.rows import each
 
 TARGETS = (
     Target(vector_bytes=64, registers=32, fma=True),
-    Target(vector_bytes=32, fma=True),
+    # what is ahead is fetched
+    Target(vector_bytes=32, fma=True, l2_bytes=6000),
     Target(vector_bytes=16),
     Target(vector_bytes=4),
 )

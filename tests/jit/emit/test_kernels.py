@@ -144,7 +144,8 @@ def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_opera
 
 
 def test_kernels_over_rows_compute_what_the_evaluator_does() -> None:
-    machines = (*MACHINES[:2], Target(vector_bytes=16), Target(vector_bytes=4))
+    fetching = Target(vector_bytes=64, fma=True, l2_bytes=6000)
+    machines = (*MACHINES[:2], Target(vector_bytes=16), Target(vector_bytes=4), fetching)
     found = 0
     for seed in range(100, 124):
         program = RowProgram(seed)
