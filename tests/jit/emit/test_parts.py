@@ -79,7 +79,9 @@ def test_random_programs_in_parts(program: Program, seed: int, size: int) -> Non
         agree(function, arrays)
 
 
-def test_groups_of_nests_stay_together() -> None:
+def test_groups_of_nests_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
+
     @nk.staged
     def f(x: Rep[nk.Tensor2D[f64]]) -> Rep[nk.Tensor2D[f64]]:
         for _ in range(3):
