@@ -246,6 +246,7 @@ class RowPass:
         while (
             self.reductions
             and copies < _MOST_COPIES
+            # a quarter more than there are is not worth twice as many
             and 1.25 * copies < wanted
             and whole >= 2 * _LEAST_STEPS * copies
         ):
