@@ -23,10 +23,12 @@ from ..passes.canonicalize import Canonicalize
 from ..passes.constant_propagation import ConstantPropagation
 from ..passes.dce import DeadCode
 from ..passes.dead_functions import DeadFunctions
+from ..passes.distribute_loops import DistributeLoops
 from ..passes.expand import Expand
 from ..passes.flatten import Flatten
 from ..passes.inline import Inline
 from ..passes.inline_chains import InlineChains
+from ..passes.integer_ranges import IntegerRanges
 from ..passes.isolate import Isolate
 from ..passes.licm import LoopInvariants
 from ..passes.pipeline import Pipeline, run_pipeline
@@ -70,10 +72,14 @@ DIFFERENTIABLE: Pipeline = (
 IMPROVED: Pipeline = (
     # sees that a value stays the same around a loop, which laws of single instructions cannot
     ConstantPropagation(),
+    # checks that always pass are not moved around, nor differentiated
+    IntegerRanges(),
     # what is simplified now is not differentiated; calls stay, so that derivatives are shared
     Canonicalize(),
     # the derivative of what is done once is done once
     LoopInvariants(),
+    # the derivative of a product of all rows is one of all rows
+    DistributeLoops(),
     DeadCode(),
 )
 
@@ -119,7 +125,13 @@ def passes_to(
             return OPTIMIZABLE[level]
         case Stage.OPTIMIZED:
             # calls had hidden loads of the same, and what is invariant
-            improved = (*MEMORY, Canonicalize(final=True), LoopInvariants())
+            improved = (
+                *MEMORY,
+                IntegerRanges(),
+                Canonicalize(final=True),
+                LoopInvariants(),
+                DistributeLoops(),
+            )
             return (
                 # callees are part of their callers now, unless they are recursive, extern or a value, or it
                 # would be too much

@@ -140,10 +140,12 @@ def depends_on(nest: Nest, index: Index, axis: int) -> bool:
 def _lanes(instruction: Instruction, nest: Nest, target: Target) -> int:
     """Elements of the widest type that a vector register holds.
 
-    Coordinates and other i64 that never meet memory do not count: they would halve the lanes of all else.
+    Coordinates and other i64 that never meet memory do not count, nor does the number of a row, of which there is one:
+    they would halve the lanes of all else.
     """
     inner = instruction.regions[0].entry
-    dtypes = {operand.tensor.dtype for operand in instruction.operands}
+    types = (operand.tensor for operand in instruction.operands)
+    dtypes = {type.dtype for type in types if type.rank or type.dtype != I64}
     dtypes |= {output.type.dtype for output in nest.outputs}
     computed = {r.tensor.dtype for i in inner.instructions for r in i.results}
     widest = max(map(_register_bytes, dtypes | (computed - {I64})), default=F32.bytes)
