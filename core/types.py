@@ -161,6 +161,13 @@ BOOL = _dtype("bool", "boolean", np.bool_)
 DTYPES: dict[str, DType] = {d.name: d for d in (BOOL, I8, I16, I32, I64, F16, BF16, F32, F64)}
 
 
+IntegerRange: TypeAlias = "tuple[int, int]"
+"""The least and the greatest element of a tensor of integers, or of truth values, which are 0 and 1."""
+
+KnownRanges: TypeAlias = "Sequence[IntegerRange | None]"
+"""Those of operands, as far as they are known."""
+
+
 class Type:
     """Base of all types of values."""
 

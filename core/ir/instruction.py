@@ -23,14 +23,14 @@ import abc
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, cast
 
 from typing_extensions import TypeVar
 
 from ..errors import DifferentiationError, InternalError
 from ..location import HasLocation
 from ..stage import EARLY, Stages
-from ..types import Array, TensorType, Type, tensor_bytes
+from ..types import Array, IntegerRange, KnownRanges, TensorType, Type, tensor_bytes
 from .placement import NOT_PLACED, Placement
 
 
@@ -115,13 +115,11 @@ class Emitter(Protocol):
 
     def emit(self, op: Op, *operands: Value) -> Value:
         """Append `op` applied to `operands`; the one result."""
-        ...
 
     def emit_many(
         self, op: Op, operands: Sequence[Value], regions: Sequence[Region] = ()
     ) -> tuple[Value, ...]:
         """The same for ops with several results or with regions."""
-        ...
 
 
 class Effect(enum.Flag):
@@ -277,6 +275,18 @@ class Op(abc.ABC):
     def stages_of(self, instruction: Instruction) -> Stages:
         """Where this use of it may stand."""
         return self.stages
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        """Between which numbers the elements of the result are, before they wrap around, by those of the operands."""
+        return None
+
+    def with_indices_inside(self, operands: Sequence[Value], ranges: KnownRanges) -> Self:
+        """The op without the checks of its indices that these ranges make needless."""
+        return self
+
+    def gains_from_batch(self, operands: Sequence[Value], batched: Sequence[bool]) -> bool:
+        """Whether it takes less time for all elements of a batch at once than for one after the other."""
+        return False
 
     def can_fail(self) -> bool:
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""

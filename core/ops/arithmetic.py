@@ -6,12 +6,14 @@ Integers wrap around silently.  A derivative at a kink is written in the docstri
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from ..ir.instruction import Emitter, Value
-from ..types import Array, Kind
+from ..types import Array, IntegerRange, Kind, KnownRanges
 from .comparison import Equal, GreaterThan, GreaterThanOrEqual, LessThanOrEqual, NotEqual, Select
 from .extrema import MAXIMUM, MINIMUM
 from .forms import ADDITION, DIVISION, Elementwise, Partial
@@ -25,6 +27,7 @@ class Negate(Elementwise):
 
     name: ClassVar[str] = "negate"
     syntax: ClassVar[str] = "negate {x}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.neg
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
 
@@ -84,6 +87,7 @@ class Add(Elementwise):
 
     name: ClassVar[str] = "add"
     syntax: ClassVar[str] = "add {u}, {v}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.add
     commutes: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
 
@@ -99,6 +103,7 @@ class Subtract(Elementwise):
 
     name: ClassVar[str] = "subtract"
     syntax: ClassVar[str] = "subtract {u}, {v}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.sub
     cost: ClassVar[int] = ADDITION
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -113,6 +118,7 @@ class Multiply(Elementwise):
 
     name: ClassVar[str] = "multiply"
     syntax: ClassVar[str] = "multiply {u}, {v}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.mul
     commutes: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
 
@@ -222,6 +228,12 @@ class Modulo(Elementwise):
         remainder = quietly(np.remainder, u, _divisor(v))
         return np.where(v == 0, np.zeros((), u.dtype), remainder)
 
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        u, v = ranges
+        if v is None or v[0] <= 0:
+            return None
+        return u if u is not None and 0 <= u[0] and u[1] < v[0] else (0, v[1] - 1)
+
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
         """1 and −⌊u / v⌋, which is y / v − u / v but for rounding; NaN where the remainder is."""
         missing, nan = b.emit(NotEqual(), y, y), number(b, y, math.nan)
@@ -243,6 +255,7 @@ class Minimum(Elementwise):
     name: ClassVar[str] = "min"
     verb: ClassVar[str] = "take the minimum of"
     syntax: ClassVar[str] = "min {u}, {v}"
+    of_integers: ClassVar[Callable[..., int] | None] = min
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
     commutes: ClassVar[bool] = True
@@ -263,6 +276,7 @@ class Maximum(Elementwise):
     name: ClassVar[str] = "max"
     verb: ClassVar[str] = "take the maximum of"
     syntax: ClassVar[str] = "max {u}, {v}"
+    of_integers: ClassVar[Callable[..., int] | None] = max
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
     commutes: ClassVar[bool] = True

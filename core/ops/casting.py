@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..ir.instruction import Emitter, Value
-from ..types import Array, DType, TensorType
+from ..types import Array, DType, IntegerRange, KnownRanges, TensorType
 from .forms import ADDITION, Linear, Pointwise
 
 
@@ -38,6 +38,9 @@ class DataTypeCast(Pointwise, Linear):
 
     def infer(self, x: TensorType) -> TensorType:
         return x.with_dtype(self.dtype)
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        return None if self.dtype.kind == "boolean" else ranges[0]
 
     def evaluate(self, x: Array) -> Array:
         with np.errstate(all="ignore"):

@@ -5,13 +5,15 @@ Comparisons give bool and have no derivative; `Select` passes derivatives to the
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import DTypeError, InternalError
 from ..ir.instruction import Emitter, Value
-from ..types import BOOL, Array, DType, Kind, TensorType, same_dtype
+from ..types import BOOL, Array, DType, IntegerRange, Kind, KnownRanges, TensorType, same_dtype
 from .forms import ADDITION, Elementwise, Partial, broadcast_operands, check_kind
 from .formulas import number
 from .literal import number_of
@@ -50,6 +52,7 @@ class LessThan(Comparison):
 
     name: ClassVar[str] = "lessThan"
     syntax: ClassVar[str] = "lessThan {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.lt
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x < y)
@@ -60,6 +63,7 @@ class LessThanOrEqual(Comparison):
 
     name: ClassVar[str] = "lessThanOrEqual"
     syntax: ClassVar[str] = "lessThanOrEqual {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.le
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x <= y)
@@ -70,6 +74,7 @@ class GreaterThan(Comparison):
 
     name: ClassVar[str] = "greaterThan"
     syntax: ClassVar[str] = "greaterThan {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.gt
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x > y)
@@ -80,6 +85,7 @@ class GreaterThanOrEqual(Comparison):
 
     name: ClassVar[str] = "greaterThanOrEqual"
     syntax: ClassVar[str] = "greaterThanOrEqual {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.ge
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x >= y)
@@ -93,6 +99,9 @@ class Equal(Comparison):
     commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        return _equal_range(ranges, 1)
+
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(np.equal(x, y))
 
@@ -105,8 +114,21 @@ class NotEqual(Comparison):
     commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        return _equal_range(ranges, 0)
+
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(np.not_equal(x, y))
+
+
+def _equal_range(ranges: KnownRanges, same: int) -> IntegerRange | None:
+    """The range of a comparison that is `same` of equal numbers: both are one number, or have none in common."""
+    x, y = ranges
+    if x is None or y is None:
+        return None
+    if x == y and x[0] == x[1]:
+        return same, same
+    return (1 - same, 1 - same) if x[1] < y[0] or y[1] < x[0] else None
 
 
 class And(Logic):
@@ -114,6 +136,7 @@ class And(Logic):
 
     name: ClassVar[str] = "and"
     syntax: ClassVar[str] = "and {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.and_
     commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
@@ -125,6 +148,7 @@ class Or(Logic):
 
     name: ClassVar[str] = "or"
     syntax: ClassVar[str] = "or {x}, {y}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.or_
     commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
@@ -137,6 +161,7 @@ class Not(Logic):
     verb: ClassVar[str] = "invert"
     name: ClassVar[str] = "not"
     syntax: ClassVar[str] = "not {x}"
+    of_integers: ClassVar[Callable[..., int] | None] = operator.not_
 
     def evaluate(self, x: Array) -> Array:
         return np.asarray(np.logical_not(x))
@@ -152,6 +177,12 @@ class Select(Elementwise):
     syntax: ClassVar[str] = "select {x}, {y} by {condition}"
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        x, y, condition = ranges
+        if condition in ((0, 0), (1, 1)):
+            return x if condition == (1, 1) else y
+        return (min(x[0], y[0]), max(x[1], y[1])) if x is not None and y is not None else None
 
     def infer(self, *xs: TensorType) -> TensorType:
         x, y, condition = xs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .forms import Bilinear, check_kind
 from .movement import ShapeCast, Transpose, reshaped
 from .nest import Access, Affine, Output, build_nest, coordinate
 from .reduction import sum_to_shape
+
+LEAST_MATRIX: Final = 64
+"""Elements of a matrix below which it stays in registers, and a row of a product is as soon computed as stored."""
 
 
 class Dot(Bilinear):
@@ -103,6 +106,14 @@ class Dot(Bilinear):
         rows = () if ranks[0] == 1 else found.tensor.shape[-2:-1]
         columns = () if ranks[1] == 1 else found.tensor.shape[-1:]
         return reshaped(b, found, (extent, *batch, *rows, *columns))
+
+    def gains_from_batch(self, operands: Sequence[Value], batched: Sequence[bool]) -> bool:
+        """Rows times a matrix that does not stay in registers: it is read once for all of them."""
+        if all(batched):
+            return False
+        rows, matrix = operands if batched[0] else reversed(operands)
+        is_tall = batched[0] or rows.tensor.rank == 1
+        return is_tall and matrix.tensor.rank == 2 and matrix.tensor.size >= LEAST_MATRIX
 
     def nest(self, b: Emitter, u: Value, v: Value) -> Value:
         """Axes of the box: those of the result, then k."""

@@ -11,13 +11,24 @@
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError, RankError, ShapeError
 from ..ir import Builder
 from ..ir.instruction import Emitter, Instruction, Op, Pure, Value
-from ..types import DType, Kind, Shape, TensorType, Type, broadcast_shapes, same_dtype
+from ..types import (
+    DType,
+    IntegerRange,
+    Kind,
+    KnownRanges,
+    Shape,
+    TensorType,
+    Type,
+    broadcast_shapes,
+    same_dtype,
+)
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 
 Partial: TypeAlias = "Value | float | None"
@@ -73,6 +84,9 @@ class Elementwise(Pointwise):
     """Whether an operand may have fewer elements than the result."""
     is_quotient: ClassVar[bool] = False
     """Whether it is the first operand divided by the second, where they are floats."""
+    of_integers: ClassVar[Callable[..., int] | None] = None
+    """The function of Python's integers, if it rises or falls along each of them, so that its extremes are where these
+    have theirs."""
 
     @abc.abstractmethod
     def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
@@ -86,6 +100,14 @@ class Elementwise(Pointwise):
     def result_dtype(self, *dtypes: DType) -> DType:
         """Element type of the result; the operands' own unless overridden."""
         return dtypes[0]
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        known = [x for x in ranges if x is not None]
+        function = type(self).of_integers
+        if function is None or len(known) < len(ranges):
+            return None
+        found = [int(function(*point)) for point in itertools.product(*known)]
+        return min(found), max(found)
 
     def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
         return batched if self.broadcasts else [True] * len(batched)
@@ -105,6 +127,12 @@ class Linear(Pure):
     """Linear in the operands that `linear_operands` names (all by default): its tangent is itself."""
 
     linear_operands: ClassVar[tuple[int, ...] | None] = None
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        known = [x for x in ranges if x is not None]
+        if not self.is_moved or not known or len(known) < len(ranges):
+            return None
+        return min(least for least, _ in known), max(greatest for _, greatest in known)
 
     @abc.abstractmethod
     def transpose_rule(

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
-from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
+from ..types import (
+    F32,
+    F64,
+    I64,
+    Array,
+    DType,
+    IntegerRange,
+    KnownRanges,
+    Shape,
+    TensorType,
+    scalar,
+    tensor_bytes,
+)
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
@@ -48,6 +60,10 @@ class Gather(Linear):
     def infer(self, x: TensorType, *indices: TensorType) -> TensorType:
         at = check_indices("gather", self.axis, x, indices, self.bounds)
         return x.with_shape(indexed_shape(x.shape, self.axis, len(indices), at))
+
+    def with_indices_inside(self, operands: Sequence[Value], ranges: KnownRanges) -> Self:
+        inside = are_inside(ranges[1:], operands[0].tensor.shape, self.axis)
+        return replace(self, bounds=Bounds.INSIDE) if inside else self
 
     def evaluate(self, x: Array, *indices: Array) -> Array:
         extents = x.shape[self.axis : self.axis + len(indices)]
@@ -136,6 +152,10 @@ class ScatterAdd(Linear):
                 f"of shape {list(expected)}, not {updates.words}"
             )
         return result
+
+    def with_indices_inside(self, operands: Sequence[Value], ranges: KnownRanges) -> Self:
+        inside = are_inside(ranges[1:], self.shape, self.axis)
+        return replace(self, bounds=Bounds.INSIDE) if inside else self
 
     def evaluate(self, updates: Array, *indices: Array) -> Array:
         result = np.zeros(self.shape, updates.dtype)
@@ -261,6 +281,9 @@ class Iota(Pure):
         check_kind("iota", result, ("float", "integer"))
         return result
 
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        return 0, self.shape[self.axis] - 1
+
     def evaluate(self) -> Array:
         extents = [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]
         numbers = self.dtype.round(np.arange(self.shape[self.axis]))
@@ -278,6 +301,32 @@ class Iota(Pure):
 def _loaded(indices: Sequence[Value]) -> tuple[Index, ...]:
     """An index that is read of each of the first operands."""
     return tuple(Loaded(number) for number in range(len(indices)))
+
+
+def are_inside(ranges: KnownRanges, shape: Shape, axis: int) -> bool:
+    """Whether indices of the axes from `axis` on, which lie in these ranges, are inside; none are not."""
+    extents = shape[axis : axis + len(ranges)]
+    return bool(ranges) and all(
+        known is not None and 0 <= known[0] and known[1] < extent
+        for known, extent in zip(ranges, extents, strict=True)
+    )
+
+
+def entries_at(instruction: Instruction, index: Value, greatest: int) -> tuple[Value, int] | None:
+    """The tensor and the axis of which a gather takes the entries at `index`, and at no other.
+
+    `index` may have been cast to types that hold all of 0 to `greatest`.
+    """
+    op = instruction.op
+    if not isinstance(op, Gather) or len(instruction.operands) != 2:
+        return None
+    x, at = instruction.operands
+    while isinstance(at.op, DataTypeCast) and at.producer is not None:
+        dtype = at.tensor.dtype
+        if not dtype.is_integer or greatest >> (dtype.bits - 1):
+            return None
+        at = at.producer.operands[0]
+    return (x, op.axis) if at is index else None
 
 
 def check_indices(

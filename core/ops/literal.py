@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir.instruction import Emitter, Op, Pure, Value
 from ..stage import Stage, Stages
-from ..types import Array, DType, TensorType
+from ..types import Array, DType, IntegerRange, KnownRanges, TensorType
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class Literal(Pure):
         dtype = self.type.dtype
         stored = np.frombuffer(self.data, dtype.storage)
         return dtype.load(stored).reshape(() if self.is_splat else self.type.shape)
+
+    def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
+        elements = self.elements()
+        if self.type.dtype.is_float or not elements.size:
+            return None
+        return int(elements.min()), int(elements.max())
 
     def splat_value(self) -> Any:
         """The Python number every element equals; None when they differ."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import EllipsisType
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..types import (
     I64,
     Array,
     DType,
+    KnownRanges,
     Shape,
     TensorType,
     same_dtype,
@@ -38,6 +39,7 @@ from .indexing import (
     Gather,
     Iota,
     ScatterAdd,
+    are_inside,
     axes_back,
     axes_first,
     check_indices,
@@ -143,6 +145,10 @@ class Scatter(Pure):
     def window(self, rank: int) -> list[tuple[int, int]]:
         """Start and stride of every axis."""
         return list(zip(self.start or (0,) * rank, self.strides or (1,) * rank, strict=True))
+
+    def with_indices_inside(self, operands: Sequence[Value], ranges: KnownRanges) -> Self:
+        inside = are_inside(ranges[2:], operands[1].tensor.shape, self.axis)
+        return replace(self, bounds=Bounds.INSIDE) if inside else self
 
     def evaluate(self, updates: Array, x: Array, *indices: Array) -> Array:
         result = np.array(x)

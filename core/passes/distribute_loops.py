@@ -26,7 +26,9 @@ from ..analysis import Analyses, Analysis, Effects
 from ..batching.rules import batch_of
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions, walk_blocks
-from ..ops import Add, DataTypeCast, Dot, For, Gather, Iota, Subtract
+from ..ops import Add, Gather, Iota, Subtract
+from ..ops.flows import Role, flows_in, trips_of
+from ..ops.indexing import entries_at
 from ..ops.literal import constant, number_of
 from ..ops.movement import permuted
 from ..ops.nest import Bounds
@@ -35,9 +37,6 @@ from .base import FunctionPass
 
 LEAST_ROUNDS: Final = 4
 """Of fewer rounds the rows are no better than one by one."""
-
-LEAST_MATRIX: Final = 64
-"""Elements of a matrix below which it stays in registers, and a row of the result costs more than its product."""
 
 MOST_BYTES: Final = 64 << 20
 """What is stored for all rounds at most: the loop needs as much for one of them."""
@@ -65,17 +64,17 @@ class DistributeLoops(FunctionPass):
         changed = False
         # a product of an inner loop may be a row of an outer one
         for block in reversed(list(walk_blocks(function.body))):
-            for loop in [i for i in block.instructions if isinstance(i.op, For)]:
+            for loop in [i for i in block.instructions if flows_in(i, Role.INDEX)]:
                 changed |= _distribute(block, loop, analyses.effects)
         return changed
 
 
 def _distribute(block: Block, loop: Instruction, effects: Effects) -> bool:
     """Take the products out of `loop`, which stands in `block`; whether there were any."""
-    lower, upper = map(number_of, loop.operands[:2])
-    if lower is None or upper is None or upper - lower < LEAST_ROUNDS:
+    rounds, lower = trips_of(loop), number_of(loop.operands[0])
+    if rounds is None or rounds < LEAST_ROUNDS or lower is None:
         return False
-    body = _Body(loop, lower, upper - lower, effects)
+    body = _Body(loop, lower, rounds, effects)
     products = [i for i in loop.regions[0].entry.instructions if body.is_product(i)]
     taken = [body.take(block, product) for product in products]
     return any(taken)
@@ -118,17 +117,15 @@ class _Body:
 
     def is_product(self, instruction: Instruction) -> bool:
         """Whether it is the product of something indexed with one matrix for all rounds."""
-        if not isinstance(instruction.op, Dot) or instruction.result not in self.indexed:
-            return False
-        left, right = (x in self.indexed for x in instruction.operands)
-        if left == right:
-            return False
-        rows, matrix = instruction.operands if left else reversed(instruction.operands)
+        batched = [x in self.indexed for x in instruction.operands]
         return (
-            self._is_at_hand(matrix)
-            and matrix.tensor.rank == 2
-            and matrix.tensor.size >= LEAST_MATRIX
-            and (left or rows.tensor.rank == 1)
+            any(batched)
+            and all(
+                is_one or self._is_at_hand(x)
+                for x, is_one in zip(instruction.operands, batched, strict=True)
+            )
+            and instruction.result in self.indexed
+            and instruction.op.gains_from_batch(instruction.operands, batched)
         )
 
     def take(self, block: Block, product: Instruction) -> bool:
@@ -173,14 +170,11 @@ class _Body:
         batched = [x in self.indexed for x in xs]
         if not all(is_one or self._is_at_hand(x) for x, is_one in zip(xs, batched, strict=True)):
             return None
-        if (
-            isinstance(op, Gather)
-            and len(xs) == 2
-            and self._is_number(xs[1])
-            and self._is_whole(xs[0], op.axis)
-        ):
-            order = [axis for axis in range(xs[0].tensor.rank) if axis != op.axis]
-            return permuted(b, self._around(b, xs[0]), (op.axis, *order))
+        row = entries_at(instruction, self.index, self.lower + self.rounds - 1)
+        if row is not None and self._is_whole(*row):
+            x, taken = row
+            order = [axis for axis in range(x.tensor.rank) if axis != taken]
+            return permuted(b, self._around(b, x), (taken, *order))
         known = self.batches | made
         given = [
             self._around(b, x) if not is_one else known[x] if x in known else self._numbers(b)
@@ -200,15 +194,6 @@ class _Body:
         copies: dict[Value, Value] = {}
         clone_instructions(b.block, [x.producer], copies)
         return copies[x]
-
-    def _is_number(self, index: Value) -> bool:
-        """Whether it is the number of the round, of any integer type that holds all of them."""
-        while isinstance(index.op, DataTypeCast) and index.producer is not None:
-            dtype = index.tensor.dtype
-            if not dtype.is_integer or self.lower + self.rounds > 1 << (dtype.bits - 1):
-                return False
-            index = index.producer.operands[0]
-        return index is self.index
 
     def _is_whole(self, x: Value, axis: int) -> bool:
         return self.lower == 0 and x.tensor.shape[axis] == self.rounds

