@@ -93,7 +93,9 @@ class Kernel(Pure):
         return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))
 
     def nanoseconds(self, instruction: Instruction) -> float:
-        return _INSTRUCTION * sum(count for count, i in executed(instruction) if not i.regions)
+        return _INSTRUCTION * sum(
+            count * _registers(i) for count, i in executed(instruction) if not i.regions
+        )
 
 
 _INSTRUCTION = 0.15
@@ -401,6 +403,12 @@ def _is_computed(instruction: Instruction) -> bool:
 
 def _lanes(instruction: Instruction) -> int:
     return instruction.results[0].tensor.size
+
+
+def _registers(instruction: Instruction) -> int:
+    """How many registers the widest of its vectors takes, of a machine with wide ones."""
+    values = (*instruction.operands, *instruction.results)
+    return max([1, *(-(-x.type.bytes // 64) for x in values if isinstance(x.type, TensorType))])
 
 
 def _check_access(

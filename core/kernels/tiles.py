@@ -219,10 +219,14 @@ def _write_panels(
     rest: Instruction | None = columns
     for size, panels in balanced(loop_op(columns).count // lanes, vectors):
         part, rest = _first(block, rest, size * panels * lanes)
-        inside = body_of(split(block, part, size * lanes).outer)
-        vector = split(inside, _loop_in(inside), lanes)
-        vectorise(body_of(vector.outer), vector.inner, lanes, aliases=aliases)
-        unroll_and_jam(inside, vector.outer, aliases=aliases)
+        made = split(block, part, size * lanes)
+        inside = body_of(made.outer)
+        if size & (size - 1):
+            vector = split(inside, made.inner, lanes)
+            vectorise(body_of(vector.outer), vector.inner, lanes, aliases=aliases)
+            unroll_and_jam(inside, vector.outer, aliases=aliases)
+        else:  # LLVM divides what is twice or four times a register, and there is less to write
+            vectorise(inside, made.inner, size * lanes, aliases=aliases)
         yield _Columns(inside, size * lanes, lanes)
     if rest is not None:
         left = loop_op(rest).count

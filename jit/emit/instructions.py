@@ -7,6 +7,7 @@ carries fast-math flags unless a method says so, so what is written is what is c
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from .values import I32, PTR, LLVMType, Register, ScalarName, constant, constants, poison
@@ -366,9 +367,8 @@ class InstructionWriter:
     def shuffle(self, x: Register, y: Register | None, lanes: Sequence[int]) -> Register:
         """Lanes of x and y chosen by constants: 0…n-1 are of x, n…2n-1 of y, -1 is any."""
         type = x.type.with_lanes(len(lanes))
-        chosen = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
-        mask = f"<{len(lanes)} x i32> <{chosen}>"
         second = y if y is not None else poison(x.type)
+        mask = _shuffle_mask(tuple(lanes))
         return self.value(type, f"shufflevector {x.typed}, {second.typed}, {mask}")
 
     def lane_numbers(self, scalar: ScalarName, lanes: int) -> Register:
@@ -420,6 +420,16 @@ class InstructionWriter:
     def intrinsic(self, name: str, result: LLVMType, arguments: Sequence[Register]) -> Register:
         """Call `llvm.<name>.<suffix>`, overloaded on the type of its result alone."""
         return self.call(f"llvm.{name}.{result.suffix}", result, arguments)
+
+
+@lru_cache(maxsize=512)
+def _shuffle_mask(lanes: tuple[int, ...]) -> str:
+    """The constant that says which lanes a shuffle takes."""
+    type = f"<{len(lanes)} x i32>"
+    if not any(lanes):
+        return f"{type} zeroinitializer"
+    chosen = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
+    return f"{type} <{chosen}>"
 
 
 def _text(type: LLVMType | None) -> str:

@@ -89,19 +89,27 @@ def written_body(kernel: Instruction[Kernel]) -> Hashable:
     return tuple(found)
 
 
-class _Address(NamedTuple):
-    """An address as a buffer, elements for each coordinate, outer ones first, and a constant number of elements."""
+@dataclass(eq=False, slots=True)
+class _Sum:
+    """The address of a buffer, or another sum, with so many elements added for each of a coordinate."""
 
+    start: _Sum | Value
+    coordinate: Value
+    elements: int
     buffer: Value
-    terms: tuple[tuple[Value, int], ...]
+
+    def terms(self) -> set[Value]:
+        """The buffer and all coordinates."""
+        start = self.start.terms() if isinstance(self.start, _Sum) else {self.buffer}
+        return {*start, self.coordinate}
+
+
+class _Address(NamedTuple):
+    """An address as a sum, or a buffer, and a constant number of elements."""
+
+    sum: _Sum | Value
     constant: int
     tensor: TensorType
-
-    @property
-    def prefixes(self) -> Iterator[_Address]:
-        """The address with the first of its terms, the first two, and so on, without the constant."""
-        for count in range(1, len(self.terms) + 1):
-            yield _Address(self.buffer, self.terms[:count], 0, self.tensor)
 
 
 @dataclass(eq=False)
@@ -114,10 +122,10 @@ class _KernelWriter:
 
     w: FunctionWriter
     addresses: Mapping[Instruction, _Address]
-    begun: Mapping[Value, Sequence[_Address]]
+    begun: Mapping[Value, Sequence[_Sum]]
     parallel: ParallelLoops | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
-    sums: dict[_Address, Register] = field(default_factory=dict[_Address, Register])
+    sums: dict[_Sum, Register] = field(default_factory=dict[_Sum, Register])
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
@@ -133,18 +141,18 @@ class _KernelWriter:
         """A body of a loop; the addresses that are written in it are known there only."""
         known = dict(self.sums), dict(self.splats)
         self.values.update(zip(block.arguments, arguments, strict=True))
-        for address in self.begun.get(block.arguments[0], ()):
-            if address.buffer in self.values:
-                self.sum(address)
+        for begun in self.begun.get(block.arguments[0], ()):
+            if begun.buffer in self.values:
+                self.sum(begun)
         result = self.write(block)
         self.sums, self.splats = known
         return result
 
     def write_sums(self, indices: Iterable[Value]) -> None:
         """The sums that end with one of these indices, as far as what they are made of is known."""
-        for address in (address for index in indices for address in self.begun.get(index, ())):
-            if {address.buffer, *(index for index, _ in address.terms)} <= self.values.keys():
-                self.sum(address)
+        for begun in (begun for index in indices for begun in self.begun.get(index, ())):
+            if begun.terms() <= self.values.keys():
+                self.sum(begun)
 
     def register(self, value: Value, lanes: int) -> Register:
         """A value in `lanes` lanes."""
@@ -157,34 +165,34 @@ class _KernelWriter:
 
     def pointer(self, instruction: Instruction[LoadAt | StoreAt]) -> Pointers:
         """Where an access begins, and how far apart its lanes are."""
-        address, tensor = self.addresses[instruction], self.addresses[instruction].tensor
-        pointer = self.sum(address)
-        pointer = offset_bytes(self.w, pointer, address.constant * tensor.dtype.bytes)
-        steps = instruction.op.steps
-        stride = sum(s * step for s, step in zip(strides(tensor.shape), steps, strict=False))
-        return Pointers(tensor.dtype, pointer, stride, None, None, stride != 0)
+        address = self.addresses[instruction]
+        stride = _lane_stride(address.tensor, instruction.op.steps)
+        element = self.element(address)
+        return Pointers(address.tensor.dtype, element, stride, None, None, stride != 0)
 
-    def sum(self, address: _Address) -> Register:
-        """The buffer with all terms added, each prefix of them once."""
-        pointer = self.values[address.buffer]
-        for prefix in address.prefixes:
-            found = self.sums.get(prefix)
-            if found is None:
-                coordinate, elements = prefix.terms[-1]
-                moved = multiply_constant(self.w, self.values[coordinate], elements)
-                element = memory_type(address.tensor.dtype)
-                found = self.sums[prefix] = element_address(self.w, pointer, element, moved)
-            pointer = found
-        return pointer
+    def element(self, address: _Address) -> Register:
+        """Where an element is."""
+        bytes = address.constant * address.tensor.dtype.bytes
+        return offset_bytes(self.w, self.sum(address.sum), bytes)
+
+    def sum(self, sum: _Sum | Value) -> Register:
+        """The address of a buffer with all terms added, what several addresses begin with once."""
+        if isinstance(sum, Value):
+            return self.values[sum]
+        found = self.sums.get(sum)
+        if found is None:
+            element = memory_type(buffer_of("kernel", sum.buffer.type).dtype)
+            moved = multiply_constant(self.w, self.values[sum.coordinate], sum.elements)
+            found = element_address(self.w, self.sum(sum.start), element, moved)
+            self.sums[sum] = found
+        return found
 
 
-def _addresses_in(
-    block: Block,
-) -> tuple[dict[Instruction, _Address], dict[Value, list[_Address]]]:
+def _addresses_in(block: Block) -> tuple[dict[Instruction, _Address], dict[Value, list[_Sum]]]:
     """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index."""
     depths: dict[Value, int] = {}
     found: dict[Instruction, _Address] = {}
-    begun: dict[Value, dict[_Address, None]] = {}
+    known: dict[tuple[_Sum | Value, Value, int], _Sum] = {}
     pending = [(block, 0)]
     while pending:
         inner, depth = pending.pop()
@@ -192,30 +200,42 @@ def _addresses_in(
             depths[inner.arguments[0]] = depth
         for instruction in inner.instructions:
             if isinstance(instruction.op, LoadAt | StoreAt | PrefetchAt):
-                found[instruction] = address = _address_of(instruction, instruction.op, depths)
-                for prefix in address.prefixes:
-                    begun.setdefault(prefix.terms[-1][0], {}).setdefault(prefix)
+                found[instruction] = _address_of(instruction, instruction.op, depths, known)
             pending += [(region.entry, depth + 1) for region in instruction.regions]
-    return found, {index: list(sums) for index, sums in begun.items()}
+    begun: dict[Value, list[_Sum]] = {}
+    for sum in known.values():
+        begun.setdefault(sum.coordinate, []).append(sum)
+    return found, begun
 
 
 def _address_of(
-    instruction: Instruction, op: LoadAt | StoreAt | PrefetchAt, depths: Mapping[Value, int]
+    instruction: Instruction,
+    op: LoadAt | StoreAt | PrefetchAt,
+    depths: Mapping[Value, int],
+    known: dict[tuple[_Sum | Value, Value, int], _Sum],
 ) -> _Address:
-    """Terms of indices that are computed come after those of all loops."""
+    """Terms of indices that are computed come after those of all loops; sums with the same terms are one."""
     first = int(isinstance(op, StoreAt))
     buffer, *coordinates = instruction.operands[first:]
     tensor = buffer_of(op.name, buffer.type)
-    sums: dict[Value, int] = {}
+    counts: dict[Value, int] = {}
     constant = 0
     for index, stride in zip(op.indices, strides(tensor.shape), strict=True):
         constant += index.constant * stride
         for number, coefficient in index.terms:
             coordinate = coordinates[number]
-            sums[coordinate] = sums.get(coordinate, 0) + coefficient * stride
-    terms = [(value, count) for value, count in sums.items() if count]
-    terms.sort(key=lambda term: depths.get(term[0], _LATE))
-    return _Address(buffer, tuple(terms), constant, tensor)
+            counts[coordinate] = counts.get(coordinate, 0) + coefficient * stride
+    sum: _Sum | Value = buffer
+    for value in sorted(counts, key=lambda value: depths.get(value, _LATE)):
+        if elements := counts[value]:
+            key = sum, value, elements
+            sum = known.get(key) or known.setdefault(key, _Sum(sum, value, elements, buffer))
+    return _Address(sum, constant, tensor)
+
+
+def _lane_stride(tensor: TensorType, steps: Sequence[int]) -> int:
+    """Elements from one lane to the next."""
+    return sum(s * step for s, step in zip(strides(tensor.shape), steps, strict=False))
 
 
 _LATE: Final = 1 << 30
@@ -290,9 +310,7 @@ def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:
 
 
 def _write_prefetch(k: _KernelWriter, instruction: Instruction[PrefetchAt]) -> None:
-    address, tensor = k.addresses[instruction], k.addresses[instruction].tensor
-    pointer = offset_bytes(k.w, k.sum(address), address.constant * tensor.dtype.bytes)
-    k.w.prefetch(pointer)
+    k.w.prefetch(k.element(k.addresses[instruction]))
 
 
 def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:

@@ -2,8 +2,8 @@
 
 LLVM allocates registers in time that grows with the square of a function: 1,000 calls with their gradient took 11 s.
 What an instruction gives lies in memory anyway: in the arena, in results, and scalars in variables, which the parts of
-a function share.  So a part takes the parameters of the whole and where these lie, and returns a code as any callee
-does.
+a function share.  So a part takes those parameters of the whole that it uses and where variables lie, and returns a
+code as any callee does.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ def part(k: FunctionEmitter, number: int) -> Generator[None]:
     k.checks.write_failures(inner, k.report, k.leave)
     k.w, k.checks, k.leave, k.polls = w, checks, leave, polls
     k.frames[0], k.limit, k.chain = frame, limit, chain
+    outside = (*w.parameters, *extra)
+    passed = [outside[number] for number in inner.drop_unused_parameters()]
     with handing_over(k):
-        code = w.call(symbol, I64, [*w.parameters, *extra])
+        code = w.call(symbol, I64, passed)
     checks.pass_on(w, code)
 
 

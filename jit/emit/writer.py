@@ -17,10 +17,11 @@ entry:
 <BLANKLINE>
 """
 
+import re
 from collections.abc import Callable, Generator, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ...core.ir import ALIGNMENT
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
@@ -148,12 +149,16 @@ MOST_IN_PLACE = 16
 """
 
 
+_PARAMETER: Final = re.compile(r"%p\d+")
+"""What parameters of functions are called in the text."""
+
+
 class FunctionWriter(InstructionWriter):
     """Writes one function, block after block. The first block is `entry` and is open from the start."""
 
     __slots__ = (
-        "_allocations", "_head", "_labels", "_module", "arguments", "attributes", "block", "name", "pacing",
-        "parameters",
+        "_allocations", "_head", "_is_taken", "_labels", "_module", "arguments", "attributes", "block", "name",
+        "pacing", "parameters",
     )  # fmt: skip
 
     def __init__(
@@ -175,13 +180,9 @@ class FunctionWriter(InstructionWriter):
         self.parameters = tuple(
             Register(f"%p{index}", parameter.type) for index, parameter in enumerate(parameters)
         )
-        inside = ", ".join(
-            " ".join(filter(None, (given.type.text, given.attributes, register.text)))
-            for given, register in zip(parameters, self.parameters, strict=True)
-        )
-        head = " ".join(filter(None, ("define", linkage, result.text if result else "void")))
-        self._head = f"{head} @{name}({inside})"
+        self._head = " ".join(filter(None, ("define", linkage, result.text if result else "void")))
         self.arguments = tuple(parameters)
+        self._is_taken = [True] * len(self.parameters)
         self.attributes = attributes
         self._allocations: list[str] = []
         self._labels = 0
@@ -192,6 +193,12 @@ class FunctionWriter(InstructionWriter):
     def add_attribute(self, attribute: str) -> None:
         """Have the function carry a further attribute."""
         self.attributes += f" {attribute}"
+
+    def drop_unused_parameters(self) -> list[int]:
+        """Have a function that is done take only what it uses; which of its parameters these are."""
+        used = set(_PARAMETER.findall("\n".join(self.lines)))
+        self._is_taken = [register.text in used for register in self.parameters]
+        return [number for number, is_taken in enumerate(self._is_taken) if is_taken]
 
     # Blocks.
 
@@ -400,7 +407,14 @@ class FunctionWriter(InstructionWriter):
 
     def text(self) -> str:
         """The function as LLVM reads it."""
-        header = f"{self._head} {self.attributes} {{"
+        inside = ", ".join(
+            " ".join(filter(None, (given.type.text, given.attributes, register.text)))
+            for given, register, is_taken in zip(
+                self.arguments, self.parameters, self._is_taken, strict=True
+            )
+            if is_taken
+        )
+        header = f"{self._head} @{self.name}({inside}) {self.attributes} {{"
         return "\n".join((header, "entry:", *self._allocations, *self.lines, "}\n"))
 
 
