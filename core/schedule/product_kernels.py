@@ -1,7 +1,7 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
-A product is a kernel where the machine multiplies and adds in one instruction, unless it is so large that a BLAS may
-use several threads.  A nest that alone reads its result, element by element, is its *epilogue*.
+A product is a kernel where the machine multiplies and adds in one instruction, unless it is so large that a BLAS, which
+divides it along k as well, is faster.  A nest that alone reads its result, element by element, is its *epilogue*.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .shared_loops import share_product
 from .switches import is_enabled
 from .target import Target
 
-MOST_WORK: Final = 64 * 1024 * 1024
-"""Multiplications of a product from which the BLAS computes it, on several threads."""
+MOST_WORK: Final = 2 * 1024**3
+"""Multiplications of a product from which the BLAS computes it: 1024³ takes a kernel as long, 2048³ 1.17 times."""
 
 MOST_SUMMED: Final = 64 * 1024
 """Products in a sum: of longer ones, parts are added with compensation (`summation.product_chunk`)."""

@@ -1,7 +1,9 @@
 """Matrix products by the BLAS, with loops over the batch around them.
 
-Row-major C = op(A) · op(B) is one `gemm`, or a `gemv` when C has one row or column.  When only A has a
+Row-major C = op(A) · op(B) is one `gemm`, or some `gemv` when C has one row or column.  When only A has a
 batch, its matrices lie below each other, and the whole batch is one product.
+
+The number of the BLAS's threads is the process's affair.
 """
 
 from __future__ import annotations
@@ -21,19 +23,22 @@ from .elements import register_type
 from .fill import write_corrected, write_folded, write_zeros
 from .indices import multiply_constant
 from .polls import Polls
-from .single_threaded_blas import SYMBOL, single_threaded
-from .writer import I32, I64, FunctionWriter, LLVMType, ModuleWriter, Register, constant, llvm_type
+from .writer import I32, I64, FunctionWriter, LLVMType, Register, constant, llvm_type
+
+SYMBOL: Final = "nnkit.blas."
+"""Before the name of a function of the BLAS, its name in our modules."""
 
 MOST_IN_ONE_CALL: Final = 50_000_000
 """Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided. A quarter of
 `polls.PERIOD`, so that signals are handled in time though an estimate be four times too short."""
 
-THREADED_WORK: Final = 64 * 1024 * 1024
-"""Multiplications from which a product may use several threads.
+GEMV_PART: Final = 9_000
+"""Elements of a matrix that one `gemv` multiplies: OpenBLAS uses threads from 9,216 on, which spin for each other and
+for the next call.  They gain little on an idle machine, and cost a hundredfold where another process wants one of the
+cores (docs/decisions/0008); calls of parts cost 1 to 10 % on one thread."""
 
-Below, threads that spin for each other gain little on an idle machine, and cost a hundredfold when another
-process wants one of the cores (docs/decisions/0008).
-"""
+_GEMV_WIDTH: Final = 2_000
+"""Elements of a row of such a part: of longer ones a part would have too few rows, at twice the time for one or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +80,11 @@ def write_gemm(
     b_type: TensorType,
     bases: Sequence[Register],
     blas: Blas,
-    module: ModuleWriter | None = None,
     polls: Polls | None = None,
 ) -> None:
     """Write a batch of products; `bases` are the addresses of A, B and C, and of corrections if there are any.
 
-    `module` is that of code for a known process, in which the number of the BLAS's threads may be changed; `polls` are
-    for products that take long.
+    `polls` are for products that take long.
     """
     result = op.infer(a_type, b_type)
     m, n, k = sizes_of(op, a_type, b_type)
@@ -91,7 +94,7 @@ def write_gemm(
     if k == 0:
         write_zeros(w, bases[2], result.bytes)
         return
-    writer = _ProductWriter(w, product, result, blas, module, polls)
+    writer = _ProductWriter(w, product, result, blas, polls)
     if is_one_product(op, b_type):
         writer.write(bases)
         return
@@ -153,22 +156,15 @@ class _ProductWriter:
     product: Product
     result: TensorType
     blas: Blas
-    module: ModuleWriter | None
     polls: Polls | None
 
     def write(self, bases: Sequence[Register]) -> None:
-        """One product, with one thread of the BLAS if it is small."""
-        product = self.product
-        is_small = product.m * product.n * product.k < THREADED_WORK
-        controls = "set_num_threads" in self.blas.addresses
-        with ExitStack() as stack:
-            if is_small and self.module is not None and controls:
-                stack.enter_context(single_threaded(self.module, self.w))
-            if product.chunk:
-                self._write_chunks(bases)
-            else:
-                a, b, c = bases
-                self._write_tiles(product.k, (a, b, c))
+        """One product."""
+        if self.product.chunk:
+            self._write_chunks(bases)
+        else:
+            a, b, c = bases
+            self._write_tiles(self.product.k, (a, b, c))
 
     def _write_chunks(self, bases: Sequence[Register]) -> None:
         """A sum of products over parts of k, added with compensation in the order of k."""
@@ -293,17 +289,34 @@ class _BlasCall:
         x: Register,
         y: Register,
     ) -> None:
-        """y = op(A) · x, A being stored as m x n with so many elements from row to row.
+        """y += op(A) · x in parts, A being stored as m x n with so many elements from row to row."""
+        width = min(n, _GEMV_WIDTH) if m * n > GEMV_PART else n
+        height = min(m, max(1, GEMV_PART // width))
+        with self._parts(m, height) as (row, rows), self._parts(n, width) as (column, columns):
+            start = self._moved(self._moved(a, row, leading), column, 1)
+            read, written = (row, column) if transposed else (column, row)
+            one, apart = constant(self.number, 1), self._integer(1)
+            order = [constant(I32, ROW_MAJOR), _transposition(transposed), rows, columns, one]
+            of = [start, self._integer(leading), self._moved(x, read, 1), apart]
+            to = [one, self._moved(y, written, 1), apart]
+            self.w.call_void(SYMBOL + name, [*order, *of, *to])
 
-        What is in y counts for nothing, but a BLAS may multiply it by 0: the caller has set it to 0.
-        """
-        order = [constant(I32, ROW_MAJOR), _transposition(transposed)]
-        sizes = [self._integer(size) for size in (m, n)]
-        one, zero, apart = constant(self.number, 1), constant(self.number, 0), self._integer(1)
-        self.w.call_void(
-            SYMBOL + name,
-            [*order, *sizes, one, a, self._integer(leading), x, apart, zero, y, apart],
-        )
+    @contextmanager
+    def _parts(self, extent: int, length: int) -> Generator[tuple[Register, Register]]:
+        """A loop over parts of an axis: where one begins, and its length."""
+        if length == extent:
+            yield constant(I64, 0), self._integer(extent)
+            return
+        w = self.w
+        with w.loop(constant(I64, 0), constant(I64, extent), constant(I64, length)) as loop:
+            left = w.sub(constant(I64, extent), loop.index)
+            count = w.smin(left, constant(I64, length))
+            is_narrow = self.integer != I64
+            yield loop.index, w.trunc(count, self.integer.scalar) if is_narrow else count
+
+    def _moved(self, base: Register, elements: Register, times: int) -> Register:
+        moved = multiply_constant(self.w, elements, times)
+        return element_address(self.w, base, self.number, moved)
 
     def _integer(self, value: int) -> Register:
         return constant(self.integer, value)

@@ -12,7 +12,7 @@ keeps.  So are the functions of the BLAS.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -54,7 +54,7 @@ from ...core.schedule.safepoints import Safepoints
 from ...core.schedule.switches import is_enabled
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
-from ..runtime.blas import THREAD_CONTROL, Blas, find_blas
+from ..runtime.blas import Blas, find_blas
 from ..runtime.lapack import find_lapack
 from ..runtime.pool import this_pool
 from ..runtime.process import Process
@@ -83,12 +83,11 @@ from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .kernels import write_kernel, written_body
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
-from .matrix_products import THREADED_WORK, write_gemm
+from .matrix_products import SYMBOL, write_gemm
 from .nest import write_nests
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
-from .single_threaded_blas import SYMBOL, single_threaded
 from .sorting import write_argsort
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
@@ -253,10 +252,9 @@ def _write_product(k: FunctionEmitter, instruction: Instruction[Gemm]) -> None:
     for name, address in blas.addresses.items():
         k.shared.symbols[SYMBOL + name] = address
     a, b = (operand.tensor for operand in instruction.operands)
-    module = k.shared.module if k.shared.process is not None else None
     is_long = k.polls is not None and k.polls.safepoints.before(instruction)
     polls = k.polls if is_long else None
-    write_gemm(k.w, op, a, b, k.bases(instruction), blas, module, polls)
+    write_gemm(k.w, op, a, b, k.bases(instruction), blas, polls)
 
 
 def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFunction]) -> None:
@@ -265,16 +263,7 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
         raise InternalError("the program has functions of matrices, and there is no LAPACK")
     for name, address in lapack.addresses.items():
         k.shared.symbols[LAPACK + name] = address
-    blas = k.shared.blas or find_blas()
-    if blas is not None:  # whose threads those of the LAPACK are
-        for name in set(THREAD_CONTROL) & blas.addresses.keys():
-            k.shared.symbols[SYMBOL + name] = blas.addresses[name]
-    module = k.shared.module if k.shared.process is not None else None
-    controls = blas is not None and "set_num_threads" in blas.addresses
-    with ExitStack() as stack:
-        if module is not None and controls and instruction.op.flops(instruction) < THREADED_WORK:
-            stack.enter_context(single_threaded(module, k.w))
-        write_matrix_function(k.w, instruction, k.bases(instruction), lapack.integer_bits)
+    write_matrix_function(k.w, instruction, k.bases(instruction), lapack.integer_bits)
 
 
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:

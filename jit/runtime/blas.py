@@ -23,7 +23,6 @@ import threadpoolctl
 from ...core.signal_handlers import pass_on
 
 FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")
-THREAD_CONTROL: Final = ("get_num_threads", "set_num_threads")
 # `CBLAS_LAYOUT` and `CBLAS_TRANSPOSE` of cblas.h
 ROW_MAJOR: Final = 101
 PLAIN: Final = 111
@@ -42,10 +41,7 @@ _SPELLINGS: Final = (
 
 @dataclass(frozen=True)
 class Blas:
-    """Addresses of the C interface by function (`sgemm`), and the width of its integers.
-
-    An OpenBLAS also has `get_num_threads` and `set_num_threads`.
-    """
+    """Addresses of the C interface by function (`sgemm`), and the width of its integers."""
 
     addresses: MappingProxyType[str, int]
     integer_bits: int
@@ -96,20 +92,9 @@ def _functions_of(path: str) -> Blas | None:
         if all(functions.values()):
             bits = 64 if "64" in suffix or is_wide(library) else 32
             if all(_multiplies(functions[name], name, bits) for name in ("sgemm", "dgemm")):
-                functions |= _thread_control(library)
                 addresses = {name: _address(function) for name, function in functions.items()}
                 return Blas(MappingProxyType(addresses), bits)
     return None
-
-
-def _thread_control(library: ctypes.CDLL) -> dict[str, Any]:
-    """OpenBLAS's functions that read and set the number of threads; none of another library's."""
-    for prefix, suffix in _SPELLINGS:
-        spelled = f"{prefix.removesuffix('cblas_')}openblas_{{}}{suffix}"
-        found = {name: getattr(library, spelled.format(name), None) for name in THREAD_CONTROL}
-        if all(found.values()):
-            return found
-    return {}
 
 
 def is_wide(library: ctypes.CDLL) -> bool:

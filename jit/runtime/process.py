@@ -30,16 +30,10 @@ MAIN_THREAD: Final = 0
 """Offset into `WORDS`: the identifier of the thread that runs the handlers of signals."""
 STACK_KEY: Final = 8
 """The key under which a thread keeps the end of its stack."""
-BLAS_LOCK: Final = 16
-"""1 while somebody changes the two words that follow."""
-BLAS_USERS: Final = 24
-"""How many calls want a BLAS of one thread now."""
-BLAS_THREADS: Final = 32
-"""How many threads it had before the first of them."""
-MOST_KEPT: Final = 40
+MOST_KEPT: Final = 16
 """How many bytes a run may keep until it ends, by `memory_limit`."""
-_COUNT: Final = 8
-"""Words: the six above, and two to spare."""
+_COUNT: Final = 4
+"""Words: the three above, and one to spare."""
 
 _PYTHON: Final = (
     "PyEval_SaveThread",
@@ -84,10 +78,8 @@ def this_process() -> Process | None:
 
 
 def _after_fork(words: Any) -> None:
-    """The thread that forked is the main thread of the child, and its only one: nobody else uses the BLAS."""
+    """The thread that forked is the main thread of the child."""
     words[MAIN_THREAD // 8] = threading.main_thread().ident or 0
-    words[BLAS_LOCK // 8] = 0
-    words[BLAS_USERS // 8] = 0
 
 
 def _address(library: Any, name: str) -> int | None:

@@ -107,7 +107,7 @@ def test_sixteen_threads_compile_and_call_a_new_function() -> None:
 
 
 def test_products_in_many_threads_leave_the_number_of_threads_as_it_was() -> None:
-    """Products that run at the same time want one thread of the BLAS each, and then the others back."""
+    """The number of the BLAS's threads is the process's, whatever we call of it."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("the BLAS has one thread on a machine of one core")
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import threadpoolctl
 
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
@@ -22,7 +21,6 @@ from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import host_machine
 from nnkit.jit.runtime.blas import Blas, find_blas
-from nnkit.jit.runtime.process import this_process
 from tests.jit.guard_pages import HOST, engine_for
 from tests.jit.guarded_products import FORMS, IN_BLAS, products
 from tests.jit.guarded_sweep import sweep
@@ -75,20 +73,14 @@ def test_gemm(a: Shape, b: Shape, dtype: DType) -> None:
             agree(function, arrays, exact=False)
 
 
-def test_small_products_take_one_thread_and_leave_the_number_as_it_was() -> None:
-    found = find_blas()
-    assert found is not None
-    if "set_num_threads" not in found.addresses:
-        return  # not an OpenBLAS: its threads are its own affair
-    for size, spells in ((64, True), (512, False)):
-        function = product((size, size), (size, size), (False, False), F32)
-        writer = ModuleWriter()
-        emit_program(writer, function, "kernel", process=this_process())
-        assert ("set_num_threads" in writer.text()) is spells
-    threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
-    function = product((64, 64), (64, 64), (False, False), F32)
-    agree(function, [sample(p.tensor) for p in function.parameters], exact=False)
-    assert threads == [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+def test_products_with_vectors_are_right_in_parts() -> None:
+    """In one part, in parts of rows, and of rows and columns, with what is left at both ends."""
+    for m, k in ((30, 300), (31, 300), (7, 4_003)):
+        for flip in (False, True):
+            for a, b in (((m, k), (k, 1)), ((k, m), (m, 1)), ((1, k), (k, m)), ((1, m), (m, k))):
+                function = product(a, b, (flip, flip), F32)
+                arrays = [sample(p.tensor, seed) for seed, p in enumerate(function.parameters)]
+                agree(function, arrays, exact=False)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
