@@ -1,15 +1,17 @@
-"""Chooses which loops of a matrix product threads share, and how many iterations one of them runs at a time.
+"""Chooses which loops threads share, and how many iterations one of them runs at a time.
 
-The loop is marked before the product is tiled, where independence is a question about one store; splitting leaves the
-outer of two loops parallel, and its grain in tiles.
+Of nests that is the outermost loop, if there is enough work in all of it.
 
-A loop that is run again and again inside of another one is a job each time.  The outermost loop that has work for many
-threads is taken; where none has, the one that has most.
+The loop of a matrix product is marked before the product is tiled, where independence is a question about one store;
+splitting leaves the outer of two loops parallel, and its grain in tiles.  A loop that is run again and again inside of
+another one is a job each time.  The outermost loop that has work for many threads is taken; where none has, the one
+that has most.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +42,26 @@ _TILE_ROWS: Final = 6
 
 _TILE_VECTORS: Final = 4
 """Vectors of columns that they have."""
+
+
+_BYTE: Final = 0.04
+"""Nanoseconds of a byte to or from memory, as in `safepoints`."""
+
+
+def blocks_of_job(nests: Sequence[Instruction]) -> int:
+    """Into how many blocks nests are divided that share their outermost loop; 1 where one thread is to run them."""
+    work = sum(map(_nanoseconds, nests))
+    return 1 if work < LEAST_JOB else min(_MOST_BLOCKS, max(2, int(work / BLOCK)))
+
+
+def is_job(nest: Instruction) -> bool:
+    """Whether a nest may be a job, or be part of one: of a group of twelve, at most."""
+    return _nanoseconds(nest) >= LEAST_JOB / 12
+
+
+def _nanoseconds(nest: Instruction) -> float:
+    """About how long a nest runs."""
+    return max(nest.op.nanoseconds(nest) or 0.0, _BYTE * nest.op.bytes_moved(nest))
 
 
 @dataclass(frozen=True)

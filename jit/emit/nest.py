@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Protocol
 
 from ...core.ir.instruction import Block, Instruction
 from ...core.ops.comparison import Select
@@ -26,7 +27,7 @@ from .element_access import offset_bytes, opaque_address
 from .elements import add_compensated, combine, corrected, identity, reduce_lanes
 from .fill import write_copy, write_corrected, write_fill, write_folded, write_zeros
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
-from .nest_plan import plan_nest
+from .nest_plan import NestPlan, plan_nest
 from .point import PointWriter
 from .steps import LoopShape, OutputPlan
 from .writer import FunctionWriter, Register
@@ -37,29 +38,42 @@ def write_nests(
     nests: Sequence[Instruction[Loops]],
     bases: Callable[[Instruction[Loops]], Sequence[Register]],
     checks: Checks,
+    jobs: NestJobs | None = None,
 ) -> None:
     """Write consecutive `Loops`.
 
     `bases` writes the addresses of the operands of one, of its outputs and of their corrections: in front of it, so
     that they are not alive through all that comes before.
-    Those of one group share their outermost loop if it has the same steps in all of them.
+    Those of one group share their outermost loop if it has the same steps in all of them.  Threads share that loop,
+    too, where `jobs` say so.
     """
     for group, members in groupby(nests, key=lambda nest: nest.op.group):
         if group < 0:
             for nest in members:
-                _write_together(w, [NestWriter(w, nest, bases(nest), checks)])
+                _write_together(w, [NestWriter(w, nest, bases(nest), checks)], jobs)
             continue
         writers = [NestWriter(w, nest, bases(nest), checks) for nest in members]
         shapes = {writer.outermost for writer in writers}
         together = len(shapes) == 1 and None not in shapes
         for part in [writers] if together else [[writer] for writer in writers]:
-            _write_together(w, part)
+            _write_together(w, part, jobs)
 
 
-def _write_together(w: FunctionWriter, writers: Sequence[NestWriter]) -> None:
+class NestJobs(Protocol):
+    """How threads share outermost loops."""
+
+    def write(self, w: FunctionWriter, writers: Sequence[NestWriter]) -> bool:
+        """Write the outermost loop of some nests, all of it; False, and nothing, where one thread is to run it."""
+        ...
+
+
+def _write_together(
+    w: FunctionWriter, writers: Sequence[NestWriter], jobs: NestJobs | None
+) -> None:
     for writer in writers:
         writer.begin()
-    _write_shared(w, writers, 0, [[] for _ in writers])
+    if jobs is None or not jobs.write(w, writers):
+        _write_shared(w, writers, 0, [[] for _ in writers])
     for writer in writers:
         writer.end()
 
@@ -73,6 +87,23 @@ def _write_shared(
     """Emit everything inside of `level` loops of nests that share the loop at that level; their accumulators."""
     if len(writers) == 1:
         return [writers[0].write_level(level, totals[0])]
+    after = carry_together(w, writers, level, totals)
+    result: list[list[Register]] = []
+    for writer, part, given in zip(writers, _parts(writers, level, after), totals, strict=True):
+        writer.finish(level, part[len(given) :])
+        result.append(list(part[: len(given)]))
+    return result
+
+
+def carry_together(
+    w: FunctionWriter,
+    writers: Sequence[NestWriter],
+    level: int,
+    totals: Sequence[Sequence[Register]],
+) -> list[Register]:
+    """Emit the loop at `level`, or the span of it that they are at; what it carries, one nest after the other."""
+    if len(writers) == 1:
+        return writers[0].carry(level, totals[0])
     shape = writers[0].plan.loops[level]
     carried: list[Register] = []
     for writer, part in zip(writers, totals, strict=True):
@@ -84,17 +115,13 @@ def _write_shared(
         def block(span: BlockRange, values: Sequence[Register]) -> list[Register]:
             return _write_block(w, writers, level, span, values)
 
-        after = write_blocks(w, shape, inner, block, carried)
+        outer = writers[0].span_at(level) if level == 0 else None
+        after = write_blocks(w, shape, inner, block, carried, outer)
         for writer in writers:
             writer.spans.clear()
-    else:
-        span = writers[0].span_at(level)
-        after = write_loop(w, shape, _SharedLoopBody(writers, level), carried, span)
-    result: list[list[Register]] = []
-    for writer, part, given in zip(writers, _parts(writers, level, after), totals, strict=True):
-        writer.finish(level, part[len(given) :])
-        result.append(list(part[: len(given)]))
-    return result
+        return after
+    span = writers[0].span_at(level)
+    return write_loop(w, shape, _SharedLoopBody(writers, level), carried, span)
 
 
 def _write_block(
@@ -183,13 +210,15 @@ class NestWriter:
         instruction: Instruction[Loops],
         bases: Sequence[Register],
         checks: Checks,
+        plan: NestPlan | None = None,
     ) -> None:
         self.w = w
+        self.checks = checks
         self.instruction = instruction
         self.op = instruction.op
         self.given = bases
         self.bases = bases = _with_opaque_addresses(w, instruction, bases)
-        self.plan = plan_nest(instruction, checks.sites)
+        self.plan = plan_nest(instruction, checks.sites) if plan is None else plan
         self.point = PointWriter(w, self.plan, bases, checks)
         self.spans: dict[int, BlockRange] = {}
         """The block that the loops have reached, by its axis."""
@@ -261,16 +290,20 @@ class NestWriter:
         if level == len(self.plan.axes):
             self.run_steps(level)
             return self._accumulate(totals)
-        if self.plan.loops[level].block:
-            return self._write_blocks(level, totals)
-        self.run_steps(level)
-        carried = [*totals, *self.start_at(level)]
-        shape, span = self.plan.loops[level], self.span_at(level)
-        carried = write_loop(self.w, shape, _NestLoopBody(self, level), carried, span)
+        carried = self.carry(level, totals)
         self.finish(level, carried[len(totals) :])
         return carried[: len(totals)]
 
-    def _write_blocks(self, level: int, totals: Sequence[Register]) -> list[Register]:
+    def carry(self, level: int, totals: Sequence[Register]) -> list[Register]:
+        """The loop at `level`, or the span of it that this is at; the totals, with those that begin here."""
+        if self.plan.loops[level].block:
+            return self._carry_blocks(level, totals)
+        self.run_steps(level)
+        carried = [*totals, *self.start_at(level)]
+        shape, span = self.plan.loops[level], self.span_at(level)
+        return write_loop(self.w, shape, _NestLoopBody(self, level), carried, span)
+
+    def _carry_blocks(self, level: int, totals: Sequence[Register]) -> list[Register]:
         self.run_steps(level)
 
         def block(span: BlockRange, values: Sequence[Register]) -> list[Register]:
@@ -283,8 +316,7 @@ class NestWriter:
         self.spans.pop(plan.axes[level], None)
         if outer is not None:
             self.spans[plan.axes[level]] = outer
-        self.finish(level, carried[len(totals) :])
-        return carried[: len(totals)]
+        return carried
 
     def write_step(self, level: int, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         """One step of the loop at `level`."""
@@ -354,6 +386,10 @@ class NestWriter:
             for target in self._carried(level)
             for _ in range(self._registers(target, level))
         ]
+
+    def totals_at(self, level: int) -> list[tuple[OutputPlan, int]]:
+        """The totals that the loop at a level carries, each with its number of registers."""
+        return [(target, self._registers(target, level)) for target in self._carried(level)]
 
     def width(self, level: int) -> int:
         """How many registers the loop at a level carries."""

@@ -51,6 +51,7 @@ from ...core.schedule.ops import (
 )
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
+from ...core.schedule.shared_loops import is_job
 from ...core.schedule.switches import is_enabled
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
@@ -86,6 +87,7 @@ from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import SYMBOL, write_gemm
 from .nest import write_nests
 from .parallel import ParallelLoops
+from .parallel_nests import SharedNests
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
 from .sorting import write_argsort
@@ -220,7 +222,9 @@ def _write_block(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Ite
 def _write_nests(k: FunctionEmitter, nests: Sequence[Instruction[Loops]]) -> None:
     """Consecutive nests together."""
     with _paying_for(k, nests):
-        write_nests(k.w, nests, k.bases, k.checks)
+        parallel = _parallel_loops(k.shared) if any(map(is_job, nests)) else None
+        jobs = SharedNests(parallel) if parallel is not None else None
+        write_nests(k.w, nests, k.bases, k.checks, jobs)
 
 
 @contextmanager
@@ -269,7 +273,7 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     """As a function, which all kernels with the same body call; in place where it polls."""
     bases = k.bases(instruction)
-    parallel = _parallel_loops(k.shared, instruction)
+    parallel = _parallel_loops(k.shared) if has_parallel_loops(instruction) else None
     if k.polls is not None and k.polls.safepoints.before(instruction):
         write_kernel(k.w, instruction, bases, parallel)
         return
@@ -286,9 +290,9 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     k.w.call_void(symbol, bases)
 
 
-def _parallel_loops(shared: ProgramContext, kernel: Instruction[Kernel]) -> ParallelLoops | None:
-    """How parallel loops are written, if the kernel has some, and the program is for a process with a pool."""
-    if shared.process is None or not is_enabled("threads") or not has_parallel_loops(kernel):
+def _parallel_loops(shared: ProgramContext) -> ParallelLoops | None:
+    """How parallel loops are written in a program for a process with a pool."""
+    if shared.process is None or not is_enabled("threads"):
         return None
     pool = this_pool()
     if pool is None:

@@ -1,0 +1,216 @@
+"""Emits the outermost loop of nests as a job of the pool, where threads may share it.
+
+1. The rounds of the loop are divided into blocks of whole rounds (or whole blocks of a sum), as many as the schedule
+   wants; what is left behind the rounds is written by the thread that calls.
+2. A block writes the nests anew, with addresses that it is given, over its span of the loop.
+3. Totals that the loop carries begin afresh in each block, which stores what it came to on the stack of the thread
+   that calls; that one joins them in the order of blocks, sums with compensation.  So the order of a sum depends on its
+   length alone, not on threads, and its error does not grow with the number of blocks.
+
+Iterations may run at the same time if each writes elements of its own: results are stored at indices that tell the
+iterations apart, or carried as totals.  Buffers that two of them share are written at the element that is read, by the
+same point (`buffer_assignment.may_overwrite`).  Checks leave the program from the thread that calls only, so that nests
+with checks are not shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...core.schedule.ops import is_float_sum
+from ...core.schedule.shared_loops import blocks_of_job
+from .elements import add_compensated, combine, corrected
+from .index_maps import axes_of, is_injective
+from .indices import add_constant, multiply_constant
+from .loops import BlockRange
+from .nest import NestWriter, carry_together
+from .parallel import ParallelLoops
+from .steps import IndexCheck, OutputPlan
+from .values import ZMM_BYTES
+from .writer import I8, I64, FunctionWriter, LLVMType, Register, constant
+
+_ROOM: Final = ZMM_BYTES
+"""Bytes for a register that is stored: the widest have so many."""
+
+_MOST_TOTALS: Final = 16
+"""Registers that a block may come to: 128 blocks of so many take 128 KiB of the stack."""
+
+
+@dataclass(frozen=True)
+class SharedNests:
+    """Writes the outermost loop of nests as jobs."""
+
+    parallel: ParallelLoops
+
+    def write(self, w: FunctionWriter, writers: Sequence[NestWriter]) -> bool:
+        """See `nest.NestJobs`."""
+        if not all(map(_is_independent, writers)):
+            return False
+        blocks, totals = _blocks_of(writers), _totals_of(writers)
+        count = sum(total.registers for total in totals)
+        if blocks.count < 2 or count > _MOST_TOTALS:
+            return False
+        size = count * _ROOM
+        partial = w.allocate(I8, max(size * (blocks.count + blocks.has_rest), 1))
+        types = self._write_job(w, writers, blocks, partial)
+        if blocks.has_rest:
+            rest = _carry(w, writers, BlockRange())
+            _store(w, w.offset(partial, blocks.count * size), rest)
+        if totals:
+            joined = _join(w, totals, types, partial, blocks.count + blocks.has_rest)
+            for writer in writers:
+                own = [x for x, total in zip(joined, totals, strict=True) if total.writer is writer]
+                writer.finish(0, [register for registers in own for register in registers])
+        return True
+
+    def _write_job(
+        self,
+        w: FunctionWriter,
+        writers: Sequence[NestWriter],
+        blocks: _Blocks,
+        partial: Register,
+    ) -> list[LLVMType]:
+        """The job, and the types of what a block comes to."""
+        types: list[LLVMType] = []
+
+        def write(inner: FunctionWriter, given: Sequence[Register], number: Register) -> None:
+            bases = iter(given)
+            to = next(bases)
+            copies = [
+                NestWriter(inner, x.instruction, [next(bases) for _ in x.given], x.checks, x.plan)
+                for x in writers
+            ]
+            start = multiply_constant(inner, number, blocks.length)
+            stop = add_constant(inner, start, blocks.length)
+            if blocks.done % blocks.length:
+                stop = inner.smin(stop, constant(I64, blocks.done))
+            found = _carry(inner, copies, BlockRange(start, stop))
+            types.extend(register.type for register in found)
+            size = _ROOM * len(found)
+            _store(inner, inner.gep(to, I8, multiply_constant(inner, number, size)), found)
+
+        captured = [base for writer in writers for base in writer.given]
+        self.parallel.write(w, blocks.count, [partial, *captured], write)
+        return types
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The outermost loop: rounds that cover `done` points, in blocks of `length` points, and perhaps a rest."""
+
+    done: int
+    length: int
+    has_rest: bool
+
+    @property
+    def count(self) -> int:
+        return -(-self.done // self.length)
+
+
+@dataclass(frozen=True)
+class _Total:
+    """A total that the loop carries, in one register or two."""
+
+    writer: NestWriter
+    target: OutputPlan
+    registers: int
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether joining it rounds."""
+        number = self.writer.plan.targets.index(self.target)
+        return is_float_sum(self.writer.op.outputs[number])
+
+
+def _totals_of(writers: Sequence[NestWriter]) -> list[_Total]:
+    return [_Total(writer, *total) for writer in writers for total in writer.totals_at(0)]
+
+
+def _is_independent(writer: NestWriter) -> bool:
+    """Whether iterations of the outermost loop may run at the same time."""
+    plan, op = writer.plan, writer.op
+    if not plan.axes or plan.corrected or op.scattered:
+        return False
+    if any(isinstance(step, IndexCheck) for steps in plan.steps for step in steps):
+        return False
+    for written, target in zip(op.outputs, plan.targets, strict=True):
+        if written.init is not None or written.within is not None or target.joins:
+            return False
+        is_total = target.begins == 0
+        is_own = plan.axes[0] in axes_of(written.indices, op.extents)
+        if not is_total and not (is_own and is_injective(written.indices, op.extents)):
+            return False
+    return True
+
+
+def _blocks_of(writers: Sequence[NestWriter]) -> _Blocks:
+    """The outermost loop in blocks, of which there is one where it is not worth more."""
+    plan = writers[0].plan
+    outer = plan.loops[0]
+    inner = plan.inner(0) if outer.block else outer
+    unit = outer.block or inner.lanes * inner.copies
+    wanted = blocks_of_job([writer.instruction for writer in writers])
+    length = -(-inner.in_rounds // max(wanted * unit, 1)) * unit
+    return _Blocks(inner.in_rounds, max(length, 1), inner.in_rounds < inner.extent)
+
+
+def _carry(w: FunctionWriter, writers: Sequence[NestWriter], span: BlockRange) -> list[Register]:
+    """The outermost loop over a span; what it carries."""
+    for writer in writers:
+        writer.spans[writer.plan.axes[0]] = span
+    return carry_together(w, writers, 0, [[] for _ in writers])
+
+
+def _store(w: FunctionWriter, at: Register, registers: Sequence[Register]) -> None:
+    for place, register in enumerate(registers):
+        w.store(register, w.offset(at, _ROOM * place))
+
+
+def _join(
+    w: FunctionWriter,
+    totals: Sequence[_Total],
+    types: Sequence[LLVMType],
+    partial: Register,
+    count: int,
+) -> list[list[Register]]:
+    """What all blocks came to, in the order of blocks: the registers of each total."""
+
+    def load(number: Register) -> list[list[Register]]:
+        """Those of a block; a sum and what rounding has cut off from it."""
+        at = w.gep(partial, I8, multiply_constant(w, number, _ROOM * len(types)))
+        loaded = [w.load(w.offset(at, _ROOM * n), type) for n, type in enumerate(types)]
+        found: list[list[Register]] = []
+        for total in totals:
+            own, loaded = loaded[: total.registers], loaded[total.registers :]
+            if total.is_sum and len(own) == 1:
+                own.append(constant(own[0].type, 0))
+            found.append(own)
+        return found
+
+    before = load(constant(I64, 0))
+    flat = [register for own in before for register in own]
+    with w.loop(constant(I64, 1), constant(I64, count), constant(I64, 1), flat) as loop:
+        carried = iter(loop.values)
+        after: list[Register] = []
+        for total, own in zip(totals, load(loop.index), strict=True):
+            after += _joined(w, total, [next(carried) for _ in own], own)
+        loop.carry(*after)
+    results = iter(loop.results)
+    joined = [[next(results) for _ in own] for own in before]
+    return [
+        [corrected(w, *own)] if total.registers < len(own) else own
+        for total, own in zip(totals, joined, strict=True)
+    ]
+
+
+def _joined(
+    w: FunctionWriter, total: _Total, before: Sequence[Register], own: Sequence[Register]
+) -> list[Register]:
+    """A total with what a further block came to."""
+    if total.is_sum:
+        found, rest = add_compensated(w, before[0], before[1], own[0])
+        return [found, w.fadd(rest, own[1])]
+    assert total.target.combinator is not None
+    return [combine(w, total.target.combinator, total.target.address.dtype, before[0], own[0])]
