@@ -38,12 +38,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "activations": """
-        celu elu hard_sigmoid hard_swish hard_tanh leaky_relu log_sigmoid mish relu6 selu silu swish""",
+        celu elu gelu hard_sigmoid hard_swish hard_tanh leaky_relu log_sigmoid mish relu6 selu silu swish""",
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "staged",
     "checking_gradients": "check_gradients",
     "checkpointing": "binomial checkpoint every_sqrt",
-    "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
+    "composed": "cross_entropy layer_norm log_softmax logsumexp norm round softmax",
     "choices": """
         allclose bitwise_and bitwise_not bitwise_or bitwise_xor clip isclose isfinite isinf isnan
         left_shift logical_and logical_not logical_or logical_xor nan_to_num right_shift signbit
@@ -74,10 +74,10 @@ _HOMES = {
     "splitting": "Halves Split saved split",
     "elementwise": """
         abs acos acosh add asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees digamma
-        div erf erfc exp exp2 expm1 floor floor_divide fmod gelu heaviside hypot lgamma log log10
-        log1p log2 logaddexp maximum minimum mod modulo mul negate power radians reciprocal relu
-        remainder rint round rsqrt sigmoid sign sin sinc sinh softplus sqrt square sub tan tanh
-        trunc truncate_divide""",
+        div erf erfc exp exp2 expm1 floor floor_divide fmod heaviside hypot lgamma log log10 log1p
+        log2 logaddexp maximum minimum mod modulo mul negate power radians reciprocal relu
+        remainder rint rsqrt sigmoid sign sin sinc sinh softplus sqrt square sub tan tanh trunc
+        truncate_divide""",
     "effects": "check print",
     "fixed_points": "fixed_point",
     "foreign_functions": "callback foreign",

@@ -40,14 +40,19 @@ def where(
     return select(condition, x, y)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Rep:
-    """x, not below `min` and not above `max`, which broadcast, or are None; NaN stays NaN.
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Rep:
+    """a, not below `a_min` and not above `a_max`, which broadcast, or are None; NaN stays NaN.
 
-    The derivative by x is 1 from min to max, the ends included, and 0 outside, where that by the bound is 1.
+    `min` and `max` are other names of the bounds.
+
+    The derivative by a is 1 between the bounds, the ends included, and 0 outside, where that by the bound is 1.
     Example: `nk.clip(x, 1.5, 3.0)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     primitive.tensor_of(rep.expression, "clip")
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        raise staging_error("clip takes a bound once: as a_min or min, as a_max or max")
+    min, max = (a_min if min is None else min), (a_max if max is None else max)
     if min is not None:
         rep, least = operands_of("clip", rep, min)
         rep = select((rep >= least) | (rep != rep), rep, least)
@@ -57,12 +62,20 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Rep:
     return rep
 
 
-def nan_to_num(x: Any, /, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Rep:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Rep:
     """x with numbers for NaN, +∞ and −∞: by default 0 and the largest of the element type; derivative 0 there.
+
+    It is a new value, whatever `copy` says.
 
     Example: `nk.nan_to_num(nk.log(y))`
     """
     rep = as_rep(x)
+    if not isinstance(copy, bool):
+        raise staging_error(
+            f"copy is True or False, not {copy!r}", f"`nan_to_num(x, nan={copy!r})`"
+        )
     dtype = _dtype_of(rep, "nan_to_num")
     if not dtype.is_float:
         return rep
@@ -123,13 +136,13 @@ def signbit(x: Any, /) -> Rep:
 
 
 def isclose(
-    x: Any, y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Rep:
-    """Whether |x − y| ≤ atol + rtol·|y|, for floats that broadcast; infinities are close to themselves.
+    """Whether |a − b| ≤ atol + rtol·|b|, for floats that broadcast; infinities are close to themselves.
 
     Example: `nk.isclose(x, x + 1e-7)`
     """
-    one, other = operands_of("compare", x, y)
+    one, other = operands_of("compare", a, b)
     if not _dtype_of(one, "isclose").is_float:
         raise dtype_error(
             "isclose takes floats: compare integers with ==", "cast it, `x.cast(dtype)`"
@@ -140,13 +153,13 @@ def isclose(
 
 
 def allclose(
-    x: Any, y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Rep:
     """Whether all elements are close: see `isclose`.
 
     Example: `nk.allclose(x, x + 1e-7)`
     """
-    return isclose(x, y, rtol, atol, equal_nan).all()
+    return isclose(a, b, rtol, atol, equal_nan).all()
 
 
 def logical_and(x: Any, y: Any, /) -> Rep:

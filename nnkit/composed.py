@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from .core import ops
@@ -9,33 +10,56 @@ from .core.ir import Builder, Value
 from .core.ops import composed
 from .core.ops.nest import Bounds
 from .core.types import BOOL, I8, I64
+from .elementwise import rint
 from .functions import select
+from .in_f32 import in_f32
 from .reps import as_rep
 from .staging import primitive
+from .staging.extents import is_symbolic
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
 from .staging.spec import TensorSpec
 
 
-def softmax(x: Any, /, axis: int = -1) -> Rep:
+def round(a: Any, decimals: int = 0) -> Rep:
+    """The nearest number of so many decimals, halves to even; derivative 0; integers stay what they are.
+
+    Of tens, hundreds and so on where `decimals` is negative, for floats.
+    Example: `nk.round(x * 1.25, 1)`
+    """
+    rep = as_rep(a)
+    dtype = primitive.tensor_of(rep.expression, "round").dtype
+    if not primitive.is_index(decimals) or is_symbolic(decimals):
+        raise dtype_error(f"decimals are a Python int, not {decimals!r}")
+    if dtype.is_integer and decimals >= 0:
+        return rep
+    return rint(rep) if decimals == 0 else in_f32("round", partial(_rounded, int(decimals)), rep)
+
+
+def _rounded(decimals: int, x: Rep) -> Rep:
+    scale = 10.0 ** abs(decimals)
+    return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
+
+
+def softmax(x: Any, axis: int = -1) -> Rep:
     """exp(x) / Σ exp(x) along `axis`, without overflow."""
     return _along("softmax", composed.softmax, x, axis)
 
 
-def log_softmax(x: Any, /, axis: int = -1) -> Rep:
+def log_softmax(x: Any, axis: int = -1) -> Rep:
     """log softmax(x) along `axis`, without overflow."""
     return _along("log_softmax", composed.log_softmax, x, axis)
 
 
-def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
-    return _along("logsumexp", composed.log_sum_exp, x, axis, keepdims=keepdims)
+def logsumexp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """log Σ exp(a) along the axes; −∞ (with derivative 0) where all elements are −∞."""
+    return _along("logsumexp", composed.log_sum_exp, a, axis, keepdims=keepdims)
 
 
-def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """√Σx² along the axes; derivative 0 at the zero vector, ±1 by an element that is ±∞."""
-    return _along("norm", composed.norm, x, axis, keepdims=keepdims)
+def norm(a: Any, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """√Σa² along the axes; derivative 0 at the zero vector, ±1 by an element that is ±∞."""
+    return _along("norm", composed.norm, a, axis, keepdims=keepdims)
 
 
 def _along(name: str, rule: Any, x: Any, axis: Any, **options: Any) -> Rep:
@@ -45,7 +69,6 @@ def _along(name: str, rule: Any, x: Any, axis: Any, **options: Any) -> Rep:
 def cross_entropy(
     logits: Any,
     labels: Any,
-    /,
     *,
     weight: Any = None,
     ignore_index: int | None = None,
@@ -147,17 +170,17 @@ def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
 
 
 # ε is that of PyTorch, so that models come over as they are
-def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
+def layer_norm(x: Any, scale: Any = None, offset: Any = None, *, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
-    if len(parameters) not in (0, 2):
+    if (scale is None) is not (offset is None):
         raise rank_error("layer_norm takes x alone, or x, scale and offset")
     normal = _along("layer_norm", composed.standardized, x, -1, epsilon=float(epsilon))
-    if not parameters:
+    if scale is None:
         return normal
-    scale, offset = map(as_rep, parameters)
-    for parameter in (scale, offset):
+    parameters = as_rep(scale), as_rep(offset)
+    for parameter in parameters:
         if primitive.tensor_of(parameter.expression, "layer_norm").rank != 1:
             raise rank_error(
                 f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}"
             )
-    return normal * scale + offset
+    return normal * parameters[0] + parameters[1]

@@ -57,12 +57,12 @@ def einsum(subscripts: Any, /, *operands: Any, rank: int | None = None) -> Rep:
     return _contracted("einsum", reps, inputs, output)
 
 
-def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Rep:
-    """Σ over the last `axes` axes of x and the first of y, or over those that a pair of tuples names.
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Rep:
+    """Σ over the last `axes` axes of a and the first of b, or over those that a pair of tuples names.
 
     Example: `nk.tensordot(m, s, axes=((0,), (1,)))`
     """
-    reps = as_rep(x), as_rep(y)
+    reps = as_rep(a), as_rep(b)
     ranks = [spec.rank for spec in _numeric("tensordot", reps)]
     if primitive.is_index(axes):
         if not 0 <= axes <= min(ranks):
@@ -96,12 +96,12 @@ def _pairs(axes: Any, ranks: Sequence[int]) -> list[list[int]]:
     return pairs
 
 
-def inner(x: Any, y: Any, /) -> Rep:
+def inner(a: Any, b: Any, /) -> Rep:
     """Σ over the last axes of both; of a scalar and a tensor their product.
 
     Example: `nk.inner(m, x)`
     """
-    reps = as_rep(x), as_rep(y)
+    reps = as_rep(a), as_rep(b)
     ranks = [spec.rank for spec in _numeric("inner", reps)]
     if 0 in ranks:
         return reps[0] * reps[1]
@@ -110,32 +110,43 @@ def inner(x: Any, y: Any, /) -> Rep:
     return _contracted("inner", reps, [one, other], one[:-1] + other[:-1])
 
 
-def outer(x: Any, y: Any, /) -> Rep:
-    """All products of an element of x and one of y, both in row-major order.
+def outer(a: Any, b: Any) -> Rep:
+    """All products of an element of a and one of b, both in row-major order.
 
-    Shapes: x of n elements, y of m → (n, m).
+    Shapes: a of n elements, b of m → (n, m).
 
     Example: `nk.outer(x, y)`
     """
-    reps = [rep.reshape(-1) for rep in _tensors("outer", x, y)]
+    reps = [rep.reshape(-1) for rep in _tensors("outer", a, b)]
     return _contracted("outer", reps, ["a", "b"], "ab")
 
 
-def cross(x: Any, y: Any, /, axis: int = -1) -> Rep:
+def cross(
+    a: Any,
+    b: Any,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Rep:
     """The cross products of vectors of three numbers, which lie along `axis`; the other axes broadcast.
 
-    Shapes: x (…, 3), y (…, 3) → (…, 3).
+    They lie along `axisa` of a, `axisb` of b and `axisc` of the result where there is no `axis`.
+
+    Shapes: a (…, 3), b (…, 3) → (…, 3).
     Raises: ShapeError for vectors of another length.
 
     Example: `nk.cross(m[:, :3], x[:3])`
     """
-    one, other = _tensors("cross", x, y)
+    one, other = _tensors("cross", a, b)
     most = max(one.ndim, other.ndim)
     if not min(one.ndim, other.ndim):
         raise rank_error("cross takes vectors, or tensors of vectors along an axis, not scalars")
-    a, b = (_components(rep, axis) for rep in (one, other))
-    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return stack(parts, axis=axis if axis < 0 else normalize_axis(axis, most))
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    p, q = _components(one, axisa), _components(other, axisb)
+    parts = [p[i] * q[j] - p[j] * q[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return stack(parts, axis=axisc if axisc < 0 else normalize_axis(axisc, most))
 
 
 def _components(x: Rep, axis: int) -> list[Any]:
@@ -145,23 +156,23 @@ def _components(x: Rep, axis: int) -> list[Any]:
     return [three[..., k] for k in range(3)]
 
 
-def vdot(x: Any, y: Any, /) -> Rep:
+def vdot(a: Any, b: Any, /) -> Rep:
     """Σ of the products of all elements, both in row-major order.
 
     Example: `nk.vdot(x, y)`
     """
-    reps = [rep.reshape(-1) for rep in _tensors("vdot", x, y)]
+    reps = [rep.reshape(-1) for rep in _tensors("vdot", a, b)]
     return reps[0] @ reps[1]
 
 
-def kron(x: Any, y: Any, /) -> Rep:
-    """Kronecker product: a copy of y for each element of x, times it.
+def kron(a: Any, b: Any) -> Rep:
+    """Kronecker product: a copy of b for each element of a, times it.
 
-    Shapes: x (n, m), y (k, l) → (n · k, m · l); missing leading axes count as 1.
+    Shapes: a (n, m), b (k, l) → (n · k, m · l); missing leading axes count as 1.
 
     Example: `nk.kron(s, s)`
     """
-    reps = _tensors("kron", x, y)
+    reps = _tensors("kron", a, b)
     specs = _numeric("kron", reps)
     spec = TensorSpec(max(spec.rank for spec in specs), specs[0].dtype)
 
@@ -176,21 +187,21 @@ def kron(x: Any, y: Any, /) -> Rep:
     return Rep(primitive.shape_dependent("kron", build, [rep.expression for rep in reps], spec))
 
 
-def convolve(x: Any, y: Any, /, mode: str = "full") -> Rep:
-    """Σₖ x[k] · y[n − k] of two vectors: at all places where they overlap, `mode="valid"` where they do wholly, and
+def convolve(a: Any, v: Any, mode: str = "full") -> Rep:
+    """Σₖ a[k] · v[n − k] of two vectors: at all places where they overlap, `mode="valid"` where they do wholly, and
     with `"same"` at as many in the middle as the longer one has.
 
     Example: `nk.convolve(x, y, "same")`
     """
-    return _slid("convolve", x, y, mode, turned=True)
+    return _slid("convolve", a, v, mode, turned=True)
 
 
-def correlate(x: Any, y: Any, /, mode: str = "valid") -> Rep:
-    """Σₖ x[n + k] · y[k] of two vectors; `mode` is that of `convolve`.
+def correlate(a: Any, v: Any, mode: str = "valid") -> Rep:
+    """Σₖ a[n + k] · v[k] of two vectors; `mode` is that of `convolve`.
 
     Example: `nk.correlate(x, y, "full")`
     """
-    return _slid("correlate", x, y, mode, turned=False)
+    return _slid("correlate", a, v, mode, turned=False)
 
 
 def _slid(name: str, x: Any, y: Any, mode: str, *, turned: bool) -> Rep:

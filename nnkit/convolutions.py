@@ -22,30 +22,28 @@ from .staging.rep import Rep
 
 
 def conv1d(
-    x: Any,
-    kernel: Any,
+    input: Any,
+    weight: Any,
     bias: Any = None,
-    /,
     *,
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
 ) -> Rep:
-    """y[n, o, p] = bias[o] + Σ x[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
+    """y[n, o, p] = bias[o] + Σ input[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
 
-    Shapes: x (n, c, l) or (c, l), kernel (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
+    Shapes: input (n, c, l) or (c, l), kernel (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
 
     Example: `nk.conv1d(m, nk.ones((1, 2, 2), f32))`
     """
-    return _convolved("conv1d", 1, x, kernel, bias, stride, padding, dilation, groups)
+    return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(
-    x: Any,
-    kernel: Any,
+    input: Any,
+    weight: Any,
     bias: Any = None,
-    /,
     *,
     stride: Any = 1,
     padding: Any = 0,
@@ -54,18 +52,17 @@ def conv2d(
 ) -> Rep:
     """As `conv1d`, of images.
 
-    Shapes: x (n, c, h, w) or (c, h, w), kernel (o, c / groups, k, l), bias (o) → (n, o, …) or (o, …).
+    Shapes: input (n, c, h, w) or (c, h, w), kernel (o, c / groups, k, l), bias (o) → (n, o, …) or (o, …).
 
     Example: `nk.conv2d(m.expand_dims(0), nk.ones((1, 1, 2, 2), f32), padding="same")`
     """
-    return _convolved("conv2d", 2, x, kernel, bias, stride, padding, dilation, groups)
+    return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(
-    x: Any,
-    kernel: Any,
+    input: Any,
+    weight: Any,
     bias: Any = None,
-    /,
     *,
     stride: Any = 1,
     padding: Any = 0,
@@ -75,21 +72,20 @@ def conv3d(
     """As `conv1d`, of one volume.
 
     Tensors have at most 4 axes, so a kernel has its channels and its depth in one, as PyTorch's has after
-    `kernel.reshape(o, -1, k, l)`; and a batch of volumes is (n, c · d, h, w), of which `vmap` takes a function that
+    `weight.reshape(o, -1, k, l)`; and a batch of volumes is (n, c · d, h, w), of which `vmap` takes a function that
     reshapes each one.
 
-    Shapes: x (c, d, h, w), kernel (o, c / groups · depth, k, l), bias (o) → (o, …).
+    Shapes: input (c, d, h, w), kernel (o, c / groups · depth, k, l), bias (o) → (o, …).
 
     Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 2, 1, 2), f32))`
     """
-    return _convolved("conv3d", 3, x, kernel, bias, stride, padding, dilation, groups)
+    return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
-    x: Any,
-    kernel: Any,
+    input: Any,
+    weight: Any,
     bias: Any = None,
-    /,
     *,
     stride: Any = 1,
     padding: Any = 0,
@@ -97,24 +93,23 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Rep:
-    """The transpose of `conv1d`: what its gradient by x is, of l places (l − 1) · stride + (k − 1) · dilation + 1.
+    """The transpose of `conv1d`: what its gradient by input is, of l places (l − 1) · stride + (k − 1) · dilation + 1.
 
     `padding` is cut off at the ends, `output_padding` put on at the high one; with `padding="same"` there are
     l · stride places.
 
-    Shapes: x (n, c, l) or (c, l), kernel (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
+    Shapes: input (n, c, l) or (c, l), kernel (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
 
     Example: `nk.conv_transpose1d(m, nk.ones((2, 1, 2), f32), stride=2)`
     """
     given = (stride, padding, output_padding, dilation, groups)
-    return _transposed("conv_transpose1d", 1, x, kernel, bias, *given)
+    return _transposed("conv_transpose1d", 1, input, weight, bias, *given)
 
 
 def conv_transpose2d(
-    x: Any,
-    kernel: Any,
+    input: Any,
+    weight: Any,
     bias: Any = None,
-    /,
     *,
     stride: Any = 1,
     padding: Any = 0,
@@ -124,12 +119,12 @@ def conv_transpose2d(
 ) -> Rep:
     """As `conv_transpose1d`, of images.
 
-    Shapes: x (n, c, h, w) or (c, h, w), kernel (c, o / groups, k, l), bias (o) → (n, o, …) or (o, …).
+    Shapes: input (n, c, h, w) or (c, h, w), kernel (c, o / groups, k, l), bias (o) → (n, o, …) or (o, …).
 
     Example: `nk.conv_transpose2d(m.expand_dims(0), nk.ones((1, 1, 1, 2), f32))`
     """
     given = (stride, padding, output_padding, dilation, groups)
-    return _transposed("conv_transpose2d", 2, x, kernel, bias, *given)
+    return _transposed("conv_transpose2d", 2, input, weight, bias, *given)
 
 
 def _convolved(

@@ -27,7 +27,7 @@ from .staging.rep import Rep
 from .tensors import DTYPES, i64
 
 
-def det(a: Any, /) -> Rep:
+def det(a: Any) -> Rep:
     """The determinants; their first and second derivatives are right at singular matrices, too.
 
     Shapes: (…, n, n) → (…).
@@ -50,7 +50,7 @@ def det(a: Any, /) -> Rep:
     return Rep(cond(found, with_singular, lambda: _of_regular(x)).expression)
 
 
-def slogdet(a: Any, /) -> tuple[Rep, Rep]:
+def slogdet(a: Any) -> tuple[Rep, Rep]:
     """The signs of the determinants and the logarithms of their magnitudes: 0 and −∞ where a is singular.
 
     Shapes: (…, n, n) → (…) and (…).

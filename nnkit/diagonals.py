@@ -17,36 +17,36 @@ from .staging.rep import Rep
 from .staging.spec import TensorSpec
 
 
-def tril(x: Any, /, k: int = 0) -> Rep:
+def tril(m: Any, k: int = 0) -> Rep:
     """The lower triangle: 0 above diagonal number k of the last two axes.
 
     Example: `nk.tril(m)`
     """
-    return _triangle("tril", x, k, upper=False)
+    return _triangle("tril", m, k, upper=False)
 
 
-def triu(x: Any, /, k: int = 0) -> Rep:
+def triu(m: Any, k: int = 0) -> Rep:
     """The upper triangle: 0 below diagonal number k of the last two axes.
 
     Example: `nk.triu(m, 1)`
     """
-    return _triangle("triu", x, k, upper=True)
+    return _triangle("triu", m, k, upper=True)
 
 
-def tri(n: int, /, dtype: Any, *, m: int | None = None, k: int = 0) -> Rep:
-    """An n by m matrix (n by n) of ones on and below diagonal number k, zeros above.
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Rep:
+    """An N by M matrix (N by N) of ones on and below diagonal number k, zeros above; of f32 by default.
 
-    Example: `nk.tri(3, f32)`
+    Example: `nk.tri(3)`
     """
-    return tril(ones((n, n if m is None else m), dtype), k)
+    return tril(ones((N, N if M is None else M), dtype), k)
 
 
-def diag(x: Any, /, k: int = 0) -> Rep:
-    """The matrix with vector x on diagonal number k and zeros elsewhere; of a matrix, that diagonal.
+def diag(v: Any, k: int = 0) -> Rep:
+    """The matrix with vector v on diagonal number k and zeros elsewhere; of a matrix, that diagonal.
 
     Example: `nk.diag(y)`
     """
-    rep = as_rep(x)
+    rep = as_rep(v)
     spec = primitive.tensor_of(rep.expression, "diag")
     if spec.rank == 2:
         return diagonal(rep, k)
@@ -60,12 +60,12 @@ def diag(x: Any, /, k: int = 0) -> Rep:
     )
 
 
-def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
     """The elements where index `axis2` is index `axis1` plus `offset`, along a new last axis in place of the two.
 
     Example: `nk.diagonal(m, 1)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     spec = primitive.tensor_of(rep.expression, "diagonal")
     if spec.rank < 2:
         raise rank_error(f"diagonal takes a matrix at least, not a {spec.words}")
@@ -79,12 +79,12 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
     return Rep(primitive.shape_dependent("diagonal", build, (matrices,), result))
 
 
-def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
     """The sum of the diagonal.
 
     Example: `nk.trace(s)`
     """
-    return diagonal(x, offset, axis1, axis2).sum(-1)
+    return diagonal(a, offset, axis1, axis2).sum(-1)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Rep, ...]:

@@ -26,7 +26,7 @@ from .reps import const
 from .sampling import MOST_KEPT, Sizes
 from .sorting import argsort, searchsorted
 from .staging import primitive
-from .staging.extents import Extent, Size, is_symbolic, product
+from .staging.extents import Extent, ShapeLike, Size, is_symbolic, product
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
@@ -34,7 +34,7 @@ from .staging.static import core_dtype, sizes_of
 from .tensors import DTYPES, RANKED, f32, i64
 
 
-def bernoulli(key: Any, /, p: Any = 0.5, shape: Sequence[Size] | None = None) -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: ShapeLike | None = None) -> Any:
     """True with probability p: a number or a tensor, that broadcasts to `shape` (its own by default)."""
     if is_number(p):
         if not 0 <= p <= 1:
@@ -44,31 +44,31 @@ def bernoulli(key: Any, /, p: Any = 0.5, shape: Sequence[Size] | None = None) ->
     return _draw(_bernoulli, key, p, shape=_optional(shape, "bernoulli"))
 
 
-def randint(key: Any, /, shape: Sequence[Size], low: Any, high: Any, *, dtype: Any = i64) -> Any:
-    """Integers from `low` up to, but not including, `high`, equally likely; both ints, or scalars of integers."""
+def randint(key: Any, shape: ShapeLike, minval: Any, maxval: Any, dtype: Any = i64) -> Any:
+    """Integers from `minval` up to, but not including, `maxval`, equally likely; both ints, or scalars of integers."""
     extents, core = sizes_of(shape, "randint"), core_dtype(dtype)
     if not core.is_integer:
         raise dtype_error(f"randint makes integers, not {core}", "`uniform` makes floats")
-    if not (primitive.is_index(low) and primitive.is_index(high)):
-        bounds = [np.int64(x) if primitive.is_index(x) else x for x in (low, high)]
+    if not (primitive.is_index(minval) and primitive.is_index(maxval)):
+        bounds = [np.int64(x) if primitive.is_index(x) else x for x in (minval, maxval)]
         return _draw(_randint, key, *bounds, shape=extents, dtype=core)
-    if isinstance(low, Extent) or isinstance(high, Extent):
-        return _draw(_randint, key, low=low, high=high, shape=extents, dtype=core)
-    if low >= high:
+    if isinstance(minval, Extent) or isinstance(maxval, Extent):
+        return _draw(_randint, key, low=minval, high=maxval, shape=extents, dtype=core)
+    if minval >= maxval:
         raise shape_error(
-            f"randint takes low < high, not {low} and {high}: there is no such integer"
+            f"randint takes minval < maxval, not {minval} and {maxval}: there is no such integer"
         )
-    primitive.literal(int(low), core)
-    primitive.literal(int(high) - 1, core)
+    primitive.literal(int(minval), core)
+    primitive.literal(int(maxval) - 1, core)
     # the range is what remainders in i64 are taken by
-    if high - low > np.iinfo(np.int64).max:
-        raise shape_error(f"randint takes a range of less than 2**63 integers, not {high - low}")
-    return _draw(_randint, key, low=int(low), high=int(high), shape=extents, dtype=core)
+    if maxval - minval > np.iinfo(np.int64).max:
+        raise shape_error(
+            f"randint takes a range of less than 2**63 integers, not {maxval - minval}"
+        )
+    return _draw(_randint, key, low=int(minval), high=int(maxval), shape=extents, dtype=core)
 
 
-def categorical(
-    key: Any, logits: Any, /, axis: int = -1, *, shape: Sequence[Size] | None = None
-) -> Any:
+def categorical(key: Any, logits: Any, axis: int = -1, shape: ShapeLike | None = None) -> Any:
     """Indices along `axis` with probabilities softmax(logits); where one is NaN, it is the index of that.
 
     `shape` ends in that of the logits without the axis, and draws so many of each.
@@ -81,7 +81,7 @@ def categorical(
     return _draw(_categorical, key, logits, axis=position, shape=extents)
 
 
-def permutation(key: Any, x: Any, /) -> Any:
+def permutation(key: Any, x: Any) -> Any:
     """The numbers from 0 up to an int x, or the rows of a tensor x, in an order of which all are equally likely."""
     if primitive.is_index(x):
         (count,) = sizes_of([x], "permutation")
@@ -91,9 +91,7 @@ def permutation(key: Any, x: Any, /) -> Any:
     return _draw(_permuted_rows, key, x)
 
 
-def choice(
-    key: Any, a: Any, /, shape: Sequence[Size] = (), *, replace: bool = True, p: Any = None
-) -> Any:
+def choice(key: Any, a: Any, shape: ShapeLike = (), replace: bool = True, p: Any = None) -> Any:
     """Some of the numbers from 0 up to an int a, or of the rows of a tensor a.
 
     Without `replace` they differ; p has the probabilities, or numbers proportional to them: a vector.
@@ -116,27 +114,27 @@ def choice(
     return _draw(rows, key, a, *weights, shape=sizes, replace=replace)
 
 
-def gumbel(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def gumbel(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the standard Gumbel distribution, that of the maximum of many: −log(−log u)."""
     return _inverse(_gumbel_of, key, shape, dtype, "gumbel")
 
 
-def exponential(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def exponential(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the exponential distribution of mean 1."""
     return _inverse(_exponential_of, key, shape, dtype, "exponential")
 
 
-def laplace(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def laplace(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
     return _inverse(_laplace_of, key, shape, dtype, "laplace")
 
 
-def logistic(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def logistic(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the standard logistic distribution."""
     return _inverse(_logistic_of, key, shape, dtype, "logistic")
 
 
-def cauchy(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def cauchy(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the standard Cauchy distribution."""
     return _inverse(_cauchy_of, key, shape, dtype, "cauchy")
 
@@ -145,9 +143,7 @@ def truncated_normal(
     key: Any,
     lower: Any,
     upper: Any,
-    /,
-    shape: Sequence[Size] | None = None,
-    *,
+    shape: ShapeLike | None = None,
     dtype: Any = f32,
 ) -> Any:
     """Numbers of the standard normal distribution between `lower` and `upper`: numbers, or tensors that broadcast.
@@ -168,7 +164,7 @@ def truncated_normal(
     return _draw(_truncated, key, *bounds, shape=extents, dtype=float_type(known.dtype))
 
 
-def dropout(x: Any, rate: Any, key: Any, /) -> Any:
+def dropout(x: Any, rate: Any, key: Any) -> Any:
     """x with each element set to 0 with probability `rate`, the others divided by 1 − rate.
 
     All of them are 0 where the rate is 1.  The derivative is that of the choice which was made.
@@ -280,7 +276,7 @@ def _cauchy_of(unit: Rep) -> Rep:
 
 
 def _inverse(
-    quantile: Callable[[Rep], Rep], key: Any, shape: Sequence[Size], dtype: Any, name: str
+    quantile: Callable[[Rep], Rep], key: Any, shape: ShapeLike, dtype: Any, name: str
 ) -> Any:
     """Numbers whose distribution has the inverse `quantile`."""
     extents, core = sizes_of(shape, name), float_type(dtype)
@@ -339,7 +335,7 @@ def _wide(x: Rep) -> DType:
     return F32 if dtype.bits == 16 else dtype
 
 
-def _optional(shape: Sequence[Size] | None, what: str) -> Sizes | None:
+def _optional(shape: ShapeLike | None, what: str) -> Sizes | None:
     return None if shape is None else sizes_of(shape, what)
 
 

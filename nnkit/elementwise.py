@@ -33,7 +33,7 @@ def _unary(
     """The function of one tensor; `accepts` says of what a rule takes, an op says it itself."""
     stage = _staging(name, meaning, accepts)
 
-    def function(x: Any, /) -> Rep:
+    def function(x: Any) -> Rep:
         return Rep(stage(as_rep(x).expression))
 
     return _described(function, name, meaning, text, accepts)
@@ -118,9 +118,6 @@ radians = _unary("radians", elementary.radians, "Degrees as radians.")
 trunc = _unary("trunc", elementary.trunc, "The nearest integer towards zero; derivative 0.")
 floor = _unary("floor", rounding.Floor(), "The largest integer ≤ x; derivative 0.")
 ceil = _unary("ceil", rounding.Ceil(), "The smallest integer ≥ x; derivative 0.")
-round = _unary(
-    "round", rounding.Round(), "The nearest integer, halves away from zero; derivative 0."
-)
 rint = _unary("rint", rounding.Rint(), "The nearest integer, halves to even; derivative 0.")
 add = _binary("add", arithmetic.Add(), "x + y.")
 sub = _binary("sub", arithmetic.Subtract(), "x − y.")
@@ -185,9 +182,4 @@ logaddexp = _binary(
     "logaddexp",
     composed.logaddexp,
     "log(eˣ + eʸ), without overflow; −∞ (with derivative 0) where both are −∞.",
-)
-gelu = _unary(
-    "gelu",
-    composed.gelu,
-    "x · Φ(x) with Φ of the normal distribution, to all digits where Φ vanishes.",
 )

@@ -56,7 +56,7 @@ masked_select compress | x.filter(lambda row: row > 0) | the extent of a result 
 size_ numel nelement | x.size | NumPy's name
 rank dim | x.ndim | known while staging
 clamp clamp_min clamp_max | x.clip(0.0, 1.0) | NumPy's name
-round round_ rint | nk.rint(x) | halves to even, as NumPy's; nk.round has them away from zero
+round_ rint | x.round() | halves to even, as NumPy's
 narrow slice | x[1:3] | slices
 amax | x.max(axis=0) | NumPy's name
 amin | x.min(axis=0) | NumPy's name

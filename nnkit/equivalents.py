@@ -103,7 +103,7 @@ zeros_ ones_ fill_ | nk.zeros((2, 3), f32) | values do not change
 full_like | nk.full((2, 3), 7.0, f32) | the element type is given
 fromfunction indices mgrid ogrid lib_index_tricks | nk.iota((2, 3), nk.i64, axis=0) | the index along an axis
 range | nk.arange(10, nk.i64) | or Python's `range`, while staging
-identity | nk.eye(3, nk.f32) | ones on the diagonal
+identity | nk.eye(3) | ones on the diagonal
 pow float_power | nk.power(x, y) | of floats; x ** y is the same
 remainder_floor | nk.modulo(x, y) | with the sign of y, as Python's %
 divide true_divide truediv | nk.div(x, y) | x / y is the same

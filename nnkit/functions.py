@@ -5,6 +5,7 @@ Concrete tensors among the arguments count as constants.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,32 +14,40 @@ import numpy as np
 from .core import ops
 from .core.ir import Builder, Value
 from .core.ops.literal import constant
-from .core.types import BOOL, I64, DType, TensorType
+from .core.types import BOOL, F32, I64, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.accumulation import accumulated
-from .staging.extents import Extent, Size
+from .staging.extents import Extent, ShapeLike, Size, is_symbolic, larger
 from .staging.index_modes import bounds_of, inside_by, is_inside
-from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error
+from .staging.primitive import (
+    MAX_RANK,
+    dtype_error,
+    is_index,
+    rank_error,
+    shape_error,
+    unsupported_error,
+)
 from .staging.rep import Rep
 from .staging.rep_base import is_number
-from .staging.static import core_dtype, sizes_of
+from .staging.spec import TensorSpec
+from .staging.static import core_dtype, core_of, sizes_of
 
 
-def select(pred: Any, a: Any, b: Any, /) -> Rep:
-    """a where pred is true, else b; the branch not taken has no derivative, whatever it is.
+def select(pred: Any, on_true: Any, on_false: Any) -> Rep:
+    """on_true where pred is true, else on_false; the branch not taken has no derivative, whatever it is.
 
     A Python bool, as comparisons of sizes are for the checkers, chooses all of one.
     """
-    if is_number(a) and is_number(b):
+    if is_number(on_true) and is_number(on_false):
         raise dtype_error("select between two Python numbers: one of them must be a tensor")
-    known = as_rep(b if is_number(a) else a)
-    chosen = [known.lift(value, "select") for value in (a, b)]
+    known = as_rep(on_false if is_number(on_true) else on_true)
+    chosen = [known.lift(value, "select") for value in (on_true, on_false)]
     truth = primitive.literal(pred, BOOL) if isinstance(pred, bool) else as_rep(pred).expression
     return Rep(primitive.elementwise(ops.Select(), *chosen, truth))
 
 
-def stop_gradient(x: Any, /) -> Rep:
+def stop_gradient(x: Any) -> Rep:
     """x itself, which derivatives take for a constant."""
     return Rep(primitive.elementwise(ops.StopGradient(), as_rep(x).expression))
 
@@ -49,20 +58,20 @@ def matmul(x: Any, y: Any, /, *, accumulate: Any = None) -> Rep:
     return Rep(accumulated("matmul", accumulate, primitive.dot, *operands))
 
 
-def concat(xs: Sequence[Any], /, axis: int = 0) -> Rep:
+def concat(arrays: Sequence[Any], /, axis: int = 0) -> Rep:
     """Tensors one after the other along an existing axis."""
-    return Rep(primitive.concatenate([as_rep(x).expression for x in xs], axis))
+    return Rep(primitive.concatenate([as_rep(x).expression for x in arrays], axis))
 
 
-def stack(xs: Sequence[Any], /, axis: int = 0) -> Rep:
+def stack(arrays: Sequence[Any], axis: int = 0) -> Rep:
     """Tensors of one shape along a new axis."""
-    reps = [as_rep(x) for x in xs]
+    reps = [as_rep(x) for x in arrays]
     return concat([rep.expand_dims(axis) for rep in reps], axis)
 
 
-def flip(x: Any, /, axis: Any = None) -> Rep:
+def flip(m: Any, axis: Any = None) -> Rep:
     """The elements along an axis, several or all, in reverse order."""
-    rep = as_rep(x)
+    rep = as_rep(m)
     spec = primitive.tensor_of(rep.expression, "flip")
     op = ops.Reverse(primitive.normalize_axes(axis, spec.rank))
     return Rep(primitive.apply(op, rep.expression))
@@ -73,25 +82,43 @@ def _is_pair(given: Any) -> bool:
     return isinstance(given, Sequence) and len(pair) == 2
 
 
-def pad(x: Any, widths: Any, /, *, value: float = 0) -> Rep:
-    """`widths[k] = (before, after)` elements `value` around axis k; of a number, so many around each."""
-    rep = as_rep(x)
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: float = 0) -> Rep:
+    """`pad_width[k] = (before, after)` elements `constant_values` around axis k; of a number or a pair, around each.
+
+    Example: `nk.pad(x, 1)`
+    """
+    if mode != "constant":
+        raise unsupported_error(
+            f"pad puts a number around a tensor, not {mode!r}", "`concat` it with parts of itself"
+        )
+    rep = as_rep(array)
     spec = primitive.tensor_of(rep.expression, "pad")
-    is_number = not isinstance(widths, Sequence)
-    pairs: list[Any] = [(widths, widths)] * spec.rank if is_number else [*widths]
+    pairs = _pairs(pad_width, spec.rank)
     if len(pairs) != spec.rank or not all(map(_is_pair, pairs)):
         raise rank_error(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
     low = sizes_of([before for before, _ in pairs], "pad")
     high = sizes_of([after for _, after in pairs], "pad")
-    filler = primitive.literal(value, spec.dtype)
+    filler = primitive.literal(constant_values, spec.dtype)
     operands = rep.expression, filler
     return Rep(primitive.apply_sized(lambda ends: ops.Pad(*ends), (low, high), *operands))
 
 
+def _pairs(pad_width: Any, rank: int) -> list[Any]:
+    """(before, after) for each axis; of a number or one pair, the same for all."""
+    given: Any = pad_width.tolist() if isinstance(pad_width, np.ndarray) else pad_width
+    if not isinstance(given, Sequence):
+        return [(given, given)] * rank
+    if len(given) == 2 and not any(isinstance(end, Sequence) for end in given):
+        return [given] * rank
+    if len(given) == 1 and isinstance(given[0], Sequence):
+        return [given[0]] * rank
+    return [*given]
+
+
 def take(
-    x: Any, /, indices: Any, axis: int = 0, *, mode: str = "error", fill_value: Any = None
+    a: Any, indices: Any, axis: int = 0, *, mode: str = "error", fill_value: Any = None
 ) -> Rep:
-    """The elements of x at `indices` along `axis`; negative ones count from the end.
+    """The elements of a at `indices` along `axis`; negative ones count from the end.
 
     Outside, mode="clip" takes the nearest, "wrap" goes round, and "fill" gives `fill_value`: NaN by default, of
     integers the least one, true of truth values.
@@ -100,9 +127,8 @@ def take(
     bounds = bounds_of(mode)
     if fill_value is not None and mode != "fill":
         raise shape_error("fill_value is for mode='fill'")
-    rep = as_rep(x)
-    is_number = isinstance(indices, int | Extent) and not isinstance(indices, bool)
-    at = Rep(primitive.literal(indices, I64)) if is_number else as_rep(indices)
+    rep = as_rep(a)
+    at = _indices(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     index = inside_by(mode, at.expression, rep.expression, position)
@@ -115,6 +141,18 @@ def take(
     return select(there, found, filler(rep, fill_value, "take"))
 
 
+def _indices(given: Any) -> Rep:
+    """Indices that are staged, or Python's: an int, or lists of them."""
+    if isinstance(given, int | Extent) and not isinstance(given, bool):
+        return Rep(primitive.literal(given, I64))
+    if isinstance(given, list | tuple):
+        found = np.asarray(given)
+        if found.size and found.dtype.kind not in "iu":
+            raise dtype_error(f"indices are ints, not {given!r}")
+        return as_rep(found.astype(np.int64))
+    return as_rep(given)
+
+
 def filler(x: Rep, fill_value: Any, what: str) -> Rep:
     """The value for what is outside of x: NaN by default, of integers the least one, true of truth values."""
     dtype = primitive.tensor_of(x.expression, what).dtype
@@ -124,17 +162,26 @@ def filler(x: Rep, fill_value: Any, what: str) -> Rep:
     return Rep(x.lift(fill_value, what))
 
 
-def one_hot(indices: Any, count: int, /, dtype: Any) -> Rep:
-    """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
-    core = core_dtype(dtype)
-    sizes = sizes_of([count], "one_hot")
+def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Rep:
+    """1 at positions x of a new axis of `num_classes` elements, 0 elsewhere (all 0 outside); f32 by default.
+
+    Example: `nk.one_hot(i, 4)`
+    """
+    core = core_dtype(dtype, F32)
+    sizes = sizes_of([num_classes], "one_hot")
     made = primitive.apply_sized(
-        lambda known: ops.OneHot(known[0], core), sizes, as_rep(indices).expression
+        lambda known: ops.OneHot(known[0], core), sizes, as_rep(x).expression
     )
-    return Rep(made)
+    last = primitive.tensor_of(made, "one_hot").rank - 1
+    position = primitive.normalize_axis(axis, last + 1)
+    if position == last:
+        return Rep(made)
+    order = [*range(last)]
+    order.insert(position, last)
+    return Rep(primitive.transpose(made, tuple(order)))
 
 
-def iota(shape: Sequence[Size], /, dtype: Any, axis: int = 0) -> Rep:
+def iota(shape: ShapeLike, dtype: Any, axis: int = 0) -> Rep:
     """0, 1, 2, … along `axis`."""
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
@@ -148,42 +195,89 @@ def iota(shape: Sequence[Size], /, dtype: Any, axis: int = 0) -> Rep:
     return Rep(primitive.apply_sized(iota_of, extents, name="iota"))
 
 
-def arange(count: Size, /, dtype: Any) -> Rep:
-    """0, 1, …, count − 1."""
-    return iota((count,), dtype)
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Rep:
+    """start, start + step, … before `stop`; `arange(stop)` begins at 0, and `arange(stop, dtype)` is short for that.
+
+    Of numbers and sizes: of i64 if all are integers, else of f32, by default.
+    Example: `nk.arange(1, 7, 2)`
+    """
+    if core_of(stop) is not None:
+        if dtype is not None:
+            raise dtype_error(f"arange takes one element type, not {stop!r} and {dtype!r}")
+        stop, dtype = None, stop
+    first, end = (0, start) if stop is None else (start, stop)
+    by = 1 if step is None else step
+    for number in (first, end, by):
+        if not is_number(number) and not is_index(number):
+            raise dtype_error(
+                f"arange takes Python numbers and sizes, not {number!r}",
+                "an extent cannot depend on data; `iota` makes numbers, which arithmetic moves",
+            )
+    return _stepped(first, end, by, dtype)
 
 
-def broadcast_to(x: Any, /, shape: Sequence[Size]) -> Rep:
-    """x repeated along axes of extent 1 and new leading axes."""
+def _stepped(first: Any, end: Any, by: Any, dtype: Any) -> Rep:
+    """The numbers of `arange`."""
+    are_ints = all(map(is_index, (first, end, by)))
+    core = core_dtype(dtype, I64 if are_ints else F32)
+    if is_index(by) and not is_symbolic(by) and by == 0:
+        raise shape_error("the step of arange is not 0")
+    if are_ints:
+        count = larger(0, 0 - (first - end) // by)
+        known = not is_symbolic((first, end, by))
+        if known and count:
+            primitive.held(int(first + (count - 1) * by), core)
+    else:
+        first, end, by = float(first), float(end), float(by)
+        count = max(0, math.ceil((end - first) / by))
+        if core.is_float:  # NumPy's distance: that of the first two elements
+            by = float(core.nearest(first + by)) - float(core.nearest(first))
+    made = iota((count,), core)
+    if is_symbolic(by) or by != 1:
+        made = made * by
+    return made + first if is_symbolic(first) or first != 0 else made
+
+
+def broadcast_to(array: Any, shape: ShapeLike) -> Rep:
+    """array repeated along axes of extent 1 and new leading axes."""
     sizes = _shape(shape, "broadcast_to")
     return Rep(
-        primitive.apply_sized(ops.Broadcast, sizes, as_rep(x).expression, name="broadcast_to")
+        primitive.apply_sized(ops.Broadcast, sizes, as_rep(array).expression, name="broadcast_to")
     )
 
 
-def full(shape: Sequence[Size], fill_value: float, dtype: Any) -> Rep:
-    """A tensor whose elements are all `fill_value`."""
-    return _full(shape, fill_value, core_dtype(dtype), "full")
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Rep:
+    """A tensor whose elements are all `fill_value`, a number or a scalar.
+
+    By default the elements are those of a scalar, and boolean, i64 or f32 as Python's bool, int or float.
+    Example: `nk.full((2, 3), 7.0)`
+    """
+    if not is_number(fill_value) and not is_index(fill_value):
+        scalar = as_rep(fill_value)
+        filled = scalar if dtype is None else scalar.cast(core_dtype(dtype))
+        return broadcast_to(filled, shape)
+    kind = BOOL if isinstance(fill_value, bool) else I64 if is_index(fill_value) else F32
+    return _full(shape, fill_value, core_dtype(dtype, kind), "full")
 
 
-def zeros(shape: Sequence[Size], dtype: Any) -> Rep:
-    """A tensor of zeros."""
-    return _full(shape, 0, core_dtype(dtype), "zeros")
+def zeros(shape: ShapeLike, dtype: Any = None) -> Rep:
+    """A tensor of zeros, of f32 by default; of one axis if `shape` is an int."""
+    return _full(shape, 0, core_dtype(dtype, F32), "zeros")
 
 
-def ones(shape: Sequence[Size], dtype: Any) -> Rep:
-    """A tensor of ones."""
-    return _full(shape, 1, core_dtype(dtype), "ones")
+def ones(shape: ShapeLike, dtype: Any = None) -> Rep:
+    """A tensor of ones, of f32 by default; of one axis if `shape` is an int."""
+    return _full(shape, 1, core_dtype(dtype, F32), "ones")
 
 
-def zeros_like(x: Any, /) -> Rep:
-    """Zeros of the shape and element type of x."""
-    return _filled_like(x, 0)
+def zeros_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Rep:
+    """Zeros of the shape and element type of a, but where others are given."""
+    return _filled_like(a, 0, dtype, shape, "zeros_like")
 
 
-def ones_like(x: Any, /) -> Rep:
-    """Ones of the shape and element type of x."""
-    return _filled_like(x, 1)
+def ones_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Rep:
+    """Ones of the shape and element type of a, but where others are given."""
+    return _filled_like(a, 1, dtype, shape, "ones_like")
 
 
 def _shape(shape: Any, what: str) -> tuple[Size, ...]:
@@ -193,17 +287,21 @@ def _shape(shape: Any, what: str) -> tuple[Size, ...]:
     return extents
 
 
-def _full(shape: Sequence[Size], value: float, dtype: DType, what: str) -> Rep:
+def _full(shape: Any, value: float, dtype: DType, what: str) -> Rep:
     extents = _shape(shape, what)
     filler = bool(value) if dtype is BOOL and what != "full" else value
     return broadcast_to(Rep(primitive.literal(filler, dtype)), extents)
 
 
-def _filled_like(x: Any, number: int) -> Rep:
+def _filled_like(x: Any, number: int, dtype: Any, shape: Any, what: str) -> Rep:
     rep = as_rep(x)
-    spec = primitive.tensor_of(rep.expression, "zeros_like")
+    spec = primitive.tensor_of(rep.expression, what)
+    core = core_dtype(dtype, spec.dtype)
+    if shape is not None:
+        return _full(shape, number, core, what)
 
     def build(b: Builder, value: Value) -> Value:
-        return constant(b, TensorType(value.tensor.shape, spec.dtype), number)
+        return constant(b, TensorType(value.tensor.shape, core), number)
 
-    return Rep(primitive.shape_dependent("filled", build, (rep.expression,), spec))
+    made = TensorSpec(spec.rank, core)
+    return Rep(primitive.shape_dependent("filled", build, (rep.expression,), made))

@@ -8,34 +8,49 @@ from .core import ops
 from .core.ir import Builder, Value
 from .core.types import BOOL
 from .elementwise import maximum
-from .functions import concat, select, take
+from .functions import broadcast_to, concat, select, take
 from .reductions import sum as total
 from .reps import as_rep
 from .sorting import argsort, searchsorted
 from .staging import primitive
+from .staging.extents import Size
 from .staging.primitive import dtype_error, is_index, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
 
 
-def diff(x: Any, /, n: int = 1, axis: int = -1) -> Rep:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Rep:
     """Each element less the one before it along an axis, `n` times; of truth values, whether they differ.
 
+    `prepend` and `append` go before and after a along the axis first: a number, or tensors of its rank.
     Example: `nk.diff(x)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     spec = primitive.tensor_of(rep.expression, "diff")
     position = primitive.normalize_axis(axis, spec.rank)
     if not is_index(n) or int(n) < 0:
         raise shape_error(f"diff is taken a number of times, at least 0, not {n!r}")
     before = (slice(None),) * position
+    ends = [None if end is None else _end(rep, end, position) for end in (prepend, append)]
+    if ends != [None, None] and int(n) > 0:
+        rep = concat([part for part in (ends[0], rep, ends[1]) if part is not None], position)
     for _ in range(int(n)):
         later, earlier = rep[(*before, slice(1, None))], rep[(*before, slice(None, -1))]
         rep = later != earlier if spec.dtype is BOOL else later - earlier
     return rep
 
 
-def trapezoid(y: Any, x: Any = None, /, dx: float = 1.0, axis: int = -1) -> Rep:
+def _end(x: Rep, given: Any, axis: int) -> Rep:
+    """What goes before or after x along an axis; a number is broadcast to one row of it."""
+    end = Rep(x.lift(given, "diff"))
+    if primitive.tensor_of(end.expression, "diff").rank:
+        return end
+    shape: list[Size] = [*x.shape]
+    shape[axis] = 1
+    return broadcast_to(end, shape)
+
+
+def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Rep:
     """∫ y along an axis by the trapezoidal rule, y being given at the points x, or at distances `dx`.
 
     x is a vector, or like y.
@@ -62,7 +77,7 @@ def trapezoid(y: Any, x: Any = None, /, dx: float = 1.0, axis: int = -1) -> Rep:
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: Any = None
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Rep:
     """The piecewise linear function through the points (xp, fp) at x; xp increases.
 
@@ -113,7 +128,7 @@ def _periodic(x: Rep, xp: Rep, fp: Rep, period: Any) -> tuple[Rep, Rep, Rep]:
     return x, xp, concat([fp[-1:], fp, fp[:1]])
 
 
-def polyval(p: Any, x: Any, /) -> Rep:
+def polyval(p: Any, x: Any) -> Rep:
     """The polynomial p[0]·xⁿ⁻¹ + … + p[n − 1] at x, by Horner's rule; 0 for no coefficients.
 
     p is a vector, or a list of Python numbers; its extent is how many steps the code has.

@@ -20,7 +20,7 @@ from .wrappers import wrapper_of
 
 
 @passing_statics
-def gauss_newton(of: StagedFunction, /) -> StagedFunction:
+def gauss_newton(of: StagedFunction) -> StagedFunction:
     """`x, residuals = step(x, damping, *data)`: a step of the vector x that makes Σ of(x, *data)² smaller.
 
     With the Jacobian J of the residuals r it solves (JᵀJ + damping · I) d = Jᵀr, and takes d off x.  `damping` is a

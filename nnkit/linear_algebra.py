@@ -25,7 +25,7 @@ from .staging.rep import Rep
 from .staging.spec import TensorSpec
 
 
-def solve(a: Any, b: Any, /) -> Rep:
+def solve(a: Any, b: Any) -> Rep:
     """The x with a @ x = b, by LU factorization; NaN where a is singular.
 
     Shapes: a (…, n, n), b (n) or (…, n, k), whose leading axes broadcast with those of a.
@@ -35,7 +35,7 @@ def solve(a: Any, b: Any, /) -> Rep:
 
 
 def solve_triangular(
-    a: Any, b: Any, /, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False
+    a: Any, b: Any, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False
 ) -> Rep:
     """The x with t @ x = b, or t.T @ x = b (trans=1), of which t is the upper or `lower` triangle of a.
 
@@ -49,7 +49,7 @@ def solve_triangular(
     return _solved("solve_triangular", op, a, b)
 
 
-def inv(a: Any, /) -> Rep:
+def inv(a: Any) -> Rep:
     """The inverses; NaN where a is singular.
 
     Shapes: (…, n, n) → (…, n, n).
@@ -80,7 +80,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Rep:
     return of_matrices("cholesky", build, a)
 
 
-def cholesky_solve(b: Any, factor: Any, /, *, upper: bool = False) -> Rep:
+def cholesky_solve(b: Any, factor: Any, *, upper: bool = False) -> Rep:
     """The x with a @ x = b, of a matrix that is given by its `cholesky` factor.
 
     Shapes: b (n) or (…, n, k), factor (…, n, n), as in `solve`.
@@ -90,7 +90,7 @@ def cholesky_solve(b: Any, factor: Any, /, *, upper: bool = False) -> Rep:
     return solve_triangular(factor, first, lower=not upper, trans=int(not upper))
 
 
-def qr(a: Any, /, mode: str = "reduced") -> Any:
+def qr(a: Any, mode: str = "reduced") -> Any:
     """Orthonormal columns q and the upper triangular r with q @ r = a; r alone with mode="r".
 
     Signs are those of Householder's method in the LAPACK, as NumPy has them.  With mode="complete" q is square; it has
@@ -122,7 +122,7 @@ def qr(a: Any, /, mode: str = "reduced") -> Any:
     return made("qr", flipped, rank, rows), r
 
 
-def eigh(a: Any, /, UPLO: str = "L") -> tuple[Rep, Rep]:  # NumPy's name
+def eigh(a: Any, UPLO: str = "L") -> tuple[Rep, Rep]:  # NumPy's name
     """Eigenvalues in increasing order, and the orthonormal eigenvectors as columns, of symmetric matrices.
 
     Only the lower triangle of a is read ("U": the upper one), and has derivatives; those of the vectors of equal
@@ -134,7 +134,7 @@ def eigh(a: Any, /, UPLO: str = "L") -> tuple[Rep, Rep]:  # NumPy's name
     return _eigenvalues(both, rank), made("eigh", _eigenvectors, rank, both)
 
 
-def eigvalsh(a: Any, /, UPLO: str = "L") -> Rep:  # NumPy's name
+def eigvalsh(a: Any, UPLO: str = "L") -> Rep:  # NumPy's name
     """Eigenvalues of symmetric matrices, in increasing order; see `eigh`.
 
     Shapes: (…, n, n) → (…, n).
@@ -143,7 +143,7 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Rep:  # NumPy's name
     return _eigenvalues(*_eigen("eigvalsh", a, UPLO))
 
 
-def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition, a = (u * s) @ vh with s in decreasing order; s alone unless `compute_uv`.
 
     u and vh are square with `full_matrices`; unless a is square, they have no derivative then, while s has.  That of
@@ -175,13 +175,13 @@ def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return made("svd", vectors(1), rank, x), s, made("svd", vectors(2), rank, x)
 
 
-def svdvals(a: Any, /) -> Rep:
+def svdvals(x: Any, /) -> Rep:
     """Singular values, in decreasing order.
 
     Shapes: (…, m, n) → (…, k), with k the smaller of m and n.
     Example: `nk.linalg.svdvals(m)`
     """
-    values: Rep = svd(a, compute_uv=False)
+    values: Rep = svd(x, compute_uv=False)
     return values
 
 

@@ -23,7 +23,7 @@ from .staging.rep import Rep
 from .staging.rep_base import is_number
 
 
-def mse(predictions: Any, targets: Any, /, *, reduction: str = "mean") -> Rep:
+def mse(predictions: Any, targets: Any, *, reduction: str = "mean") -> Rep:
     """The mean of (predictions − targets)².
 
     Example: `nk.mse(x, y)`
@@ -31,7 +31,7 @@ def mse(predictions: Any, targets: Any, /, *, reduction: str = "mean") -> Rep:
     return _loss("mse", lambda x, y: square(x - y), predictions, targets, reduction)
 
 
-def huber(predictions: Any, targets: Any, /, *, delta: float = 1.0, reduction: str = "mean") -> Rep:
+def huber(predictions: Any, targets: Any, *, delta: float = 1.0, reduction: str = "mean") -> Rep:
     """The mean of d² / 2 where the distance d is at most `delta`, else of delta · (d − delta / 2).
 
     At delta the second derivative is 1, that of the parabola.
@@ -42,9 +42,7 @@ def huber(predictions: Any, targets: Any, /, *, delta: float = 1.0, reduction: s
     return _loss("huber", lambda x, y: _huber(x - y, end), predictions, targets, reduction)
 
 
-def smooth_l1(
-    predictions: Any, targets: Any, /, *, beta: float = 1.0, reduction: str = "mean"
-) -> Rep:
+def smooth_l1(predictions: Any, targets: Any, *, beta: float = 1.0, reduction: str = "mean") -> Rep:
     """The mean of d² / (2 beta) where the distance d is at most `beta`, else of d − beta / 2: huber / beta.
 
     Example: `nk.smooth_l1(x, y, reduction="none")`
@@ -64,7 +62,6 @@ def _huber(difference: Rep, end: float) -> Rep:
 def binary_cross_entropy(
     logits: Any,
     labels: Any,
-    /,
     *,
     weight: Any = None,
     pos_weight: Any = None,
@@ -143,7 +140,7 @@ def _logistic_loss(z: Rep, y: Rep, positive: Rep | float) -> Rep:
     return line + (bend if is_plain else (1.0 - y + weighted) * bend)
 
 
-def kl_divergence(log_predictions: Any, targets: Any, /, *, reduction: str = "mean") -> Rep:
+def kl_divergence(log_predictions: Any, targets: Any, *, reduction: str = "mean") -> Rep:
     """Σ p (log p − log q) along the last axis, its mean over all others, for targets p and log_predictions log q.
 
     Where p is 0, so are the element and its derivatives, whatever q is.

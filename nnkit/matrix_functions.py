@@ -44,7 +44,7 @@ _SQUARINGS: Final = 1100
 """At most: what must be halved so often has an exponential that overflows or is 0."""
 
 
-def pinv(a: Any, /, rcond: Any = None) -> Rep:
+def pinv(a: Any, rcond: Any = None) -> Rep:
     """The inverses of Moore and Penrose; singular values up to `rcond` times the largest count as 0.
 
     By default that is the larger extent times the precision of the element type. The derivative is that among matrices
@@ -64,7 +64,7 @@ def pinv(a: Any, /, rcond: Any = None) -> Rep:
     return made("pinv", build, rank, x)
 
 
-def lstsq(a: Any, b: Any, /, rcond: float | None = None) -> tuple[Rep, Rep, Rep, Rep]:
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Rep, Rep, Rep, Rep]:
     """The x of least norm among those with the least |a @ x − b|; residuals, the rank (i64) and singular values of a.
 
     x is `pinv(a, rcond) @ b`.  Residuals are Σ (a @ x − b)² of each column, those of a vector as one; NumPy leaves them
@@ -80,7 +80,7 @@ def lstsq(a: Any, b: Any, /, rcond: float | None = None) -> tuple[Rep, Rep, Rep,
     return found, residuals, _rank("lstsq", x, rcond, relative=True), svdvals(x)
 
 
-def cond(x: Any, /, p: Any = None) -> Rep:
+def cond(x: Any, p: Any = None) -> Rep:
     """The condition numbers: the largest singular value by the smallest, or norms of a and of its inverse by ord p.
 
     +∞ where a is singular.
@@ -101,14 +101,14 @@ def cond(x: Any, /, p: Any = None) -> Rep:
     return select(is_number_all & (found != found), math.inf, found)
 
 
-def matrix_rank(a: Any, /, tol: float | None = None) -> Rep:
+def matrix_rank(A: Any, tol: float | None = None) -> Rep:
     """How many singular values (i64) are greater than `tol`.
 
     By default that is the largest one times the larger extent times the precision of the element type.
     Shapes: (…, m, n) → (…).
     Example: `nk.linalg.matrix_rank(m)`
     """
-    return _rank("matrix_rank", matrices("matrix_rank", a), tol, relative=False)
+    return _rank("matrix_rank", matrices("matrix_rank", A), tol, relative=False)
 
 
 def _rank(name: str, x: Rep, tol: float | None, *, relative: bool) -> Rep:
@@ -129,7 +129,7 @@ def _rank(name: str, x: Rep, tol: float | None, *, relative: bool) -> Rep:
     return (values > bounds).cast(i64).sum(-1)
 
 
-def matrix_power(a: Any, n: int, /) -> Rep:
+def matrix_power(a: Any, n: int) -> Rep:
     """a @ a @ … of n factors, by repeated squaring; of inverses for n < 0, and the identity for 0.
 
     Shapes: (…, n, n) → (…, n, n).
@@ -150,13 +150,13 @@ def matrix_power(a: Any, n: int, /) -> Rep:
     return _identity("matrix_power", x) if result is None else result
 
 
-def expm(a: Any, /) -> Rep:
-    """The matrix exponentials, Σ aᵏ / k!, by squarings of a rational function of degree 13.
+def expm(A: Any) -> Rep:
+    """The matrix exponentials, Σ Aᵏ / k!, by squarings of a rational function of degree 13.
 
     Shapes: (…, n, n) → (…, n, n).
     Example: `nk.linalg.expm(s)`
     """
-    x = square_ones("expm", a)
+    x = square_ones("expm", A)
     dtype = DTYPES[primitive.tensor_of(x.expression, "expm").dtype]
     size = absolute(x).sum(-2, keepdims=True).max(-1, keepdims=True)
     needed = ceil(log(maximum(size / _LARGEST, 1.0)) / math.log(2.0))
@@ -178,7 +178,7 @@ def expm(a: Any, /) -> Rep:
     return Rep(fori(0, squarings.max(), squared, solve(even - odd, even + odd)).expression)
 
 
-def norm(x: Any, /, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Rep:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Rep:
     """Norms of vectors along one axis, of matrices along two: √Σx² of all elements without `ord` and `axis`.
 
     Vectors have any number for `ord`, inf, -inf, and 0 for the count of what is not 0; matrices "fro", "nuc", 1, -1, 2,

@@ -28,7 +28,6 @@ def batch_norm(
     x: Any,
     scale: Any = None,
     offset: Any = None,
-    /,
     *,
     mean: Any = None,
     var: Any = None,
@@ -61,7 +60,7 @@ def batch_norm(
 
 
 def group_norm(
-    x: Any, groups: int, scale: Any = None, offset: Any = None, /, *, epsilon: float = 1e-5
+    x: Any, groups: int, scale: Any = None, offset: Any = None, *, epsilon: float = 1e-5
 ) -> Rep:
     """(x − mean) / √(var + ε) over each of `groups` groups of channels of each element, then · scale + offset.
 
@@ -91,9 +90,7 @@ def _group_norm(b: Builder, x: Value, groups: int, epsilon: float) -> Value:
     return reshaped(b, composed.standardized(b, split, axes=axes, epsilon=epsilon), shape)
 
 
-def instance_norm(
-    x: Any, scale: Any = None, offset: Any = None, /, *, epsilon: float = 1e-5
-) -> Rep:
+def instance_norm(x: Any, scale: Any = None, offset: Any = None, *, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the places of each channel of each element, then · scale + offset.
 
     Shapes: x (n, c, …), of rank 3 or 4; scale, offset (c) → (n, c, …).
@@ -106,7 +103,7 @@ def instance_norm(
     return _scaled("instance_norm", normal, (scale, offset), rank)
 
 
-def rms_norm(x: Any, scale: Any = None, /, *, epsilon: float = 1e-5) -> Rep:
+def rms_norm(x: Any, scale: Any = None, *, epsilon: float = 1e-5) -> Rep:
     """x / √(mean x² + ε) over the last axis, then · scale if it is given; at 0 the derivative is 1/√ε.
 
     Shapes: x (…, n), scale (n) → (…, n).
@@ -123,7 +120,7 @@ def rms_norm(x: Any, scale: Any = None, /, *, epsilon: float = 1e-5) -> Rep:
     return normal if scale is None else normal * _vector("rms_norm", scale)
 
 
-def normalize(x: Any, /, axis: int = -1, *, epsilon: float = 1e-12) -> Rep:
+def normalize(x: Any, axis: int = -1, *, epsilon: float = 1e-12) -> Rep:
     """x / max(√Σx², ε) along an axis; at 0 the value is 0, and its derivative 1/ε.
 
     Example: `nk.normalize(m)`
@@ -131,7 +128,7 @@ def normalize(x: Any, /, axis: int = -1, *, epsilon: float = 1e-12) -> Rep:
     return in_f32("normalize", lambda x: _normalized(x, axis, float(epsilon)), x)
 
 
-def cosine_similarity(x: Any, y: Any, /, axis: int = -1, *, epsilon: float = 1e-8) -> Rep:
+def cosine_similarity(x: Any, y: Any, axis: int = -1, *, epsilon: float = 1e-8) -> Rep:
     """Σxy / (max(‖x‖, ε) · max(‖y‖, ε)) along an axis; 0 where one of them is 0, its derivatives as `normalize`.
 
     Example: `nk.cosine_similarity(m, m + 1)`

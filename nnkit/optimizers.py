@@ -150,7 +150,7 @@ class Adam(Optimizer):
         return p - scale.rate(p) * direction, m, v
 
 
-def sgd(learning_rate: Rate, /) -> SGD:
+def sgd(learning_rate: Rate) -> SGD:
     """Gradient descent: `p − learning_rate · g`.
 
     >>> sgd(0.1)
@@ -159,7 +159,7 @@ def sgd(learning_rate: Rate, /) -> SGD:
     return SGD(learning_rate)
 
 
-def momentum(learning_rate: Rate, /, *, decay: float = 0.9, nesterov: bool = False) -> Momentum:
+def momentum(learning_rate: Rate, *, decay: float = 0.9, nesterov: bool = False) -> Momentum:
     """Gradient descent along a decaying sum of slopes: `v = decay · v + g`, then `p − learning_rate · v`.
 
     With `nesterov` the step is along `g + decay · v`.
@@ -171,7 +171,7 @@ def momentum(learning_rate: Rate, /, *, decay: float = 0.9, nesterov: bool = Fal
 
 
 def adam(
-    learning_rate: Rate = 1e-3, /, *, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8
+    learning_rate: Rate = 1e-3, *, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8
 ) -> Adam:
     """Adam: steps along the mean of slopes over the root of the mean of their squares.
 
@@ -183,7 +183,6 @@ def adam(
 
 def adamw(
     learning_rate: Rate = 1e-3,
-    /,
     *,
     beta1: float = 0.9,
     beta2: float = 0.999,
@@ -198,7 +197,7 @@ def adamw(
     return Adam(learning_rate, beta1, beta2, eps, weight_decay)
 
 
-def global_norm(tree: Any, /) -> Any:
+def global_norm(tree: Any) -> Any:
     """√Σ x² over all floats of a tree, an f32 scalar (f64 if all of them are f64)."""
     floats = [leaf for leaf in map(as_rep, trees.leaves(tree)) if _is_float(leaf)]
     wide = bool(floats) and all(_dtype(leaf) is f64 for leaf in floats)
@@ -209,7 +208,7 @@ def global_norm(tree: Any, /) -> Any:
     return _evaluated(tree, elementwise.sqrt(total))
 
 
-def clip_by_global_norm(tree: Any, max_norm: float, /) -> Any:
+def clip_by_global_norm(tree: Any, max_norm: float) -> Any:
     """The tree times `max_norm / global_norm(tree)`, if that is less than 1; else as it is."""
     if not max_norm > 0.0:
         raise staging_error(f"max_norm is a positive number, not {max_norm!r}")

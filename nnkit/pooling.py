@@ -26,61 +26,59 @@ from .staging.rep import Rep
 
 
 def max_pool1d(
-    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
+    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
 ) -> Rep:
-    """The largest element of each window along the last axis, at every `stride`-th place (`window` by default).
+    """The largest element of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
 
     What padding covers does not count; ties share the derivative evenly.  With `ceil_mode` there is a last window, too,
     that reaches beyond the end, if it begins before it.
 
-    Shapes: x (…, l) → (…, places).
+    Shapes: input (…, l) → (…, places).
 
     Example: `nk.max_pool1d(x, 2, stride=1)`
     """
-    windows = _Windows("max_pool1d", 1, window, stride, padding, bool(ceil_mode))
-    return _max_pool(windows, x)
+    windows = _Windows("max_pool1d", 1, kernel_size, stride, padding, bool(ceil_mode))
+    return _max_pool(windows, input)
 
 
 def max_pool2d(
-    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
+    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
 ) -> Rep:
     """As `max_pool1d`, of windows along the last two axes.
 
-    Shapes: x (…, h, w) → (…, places, places).
+    Shapes: input (…, h, w) → (…, places, places).
 
     Example: `nk.max_pool2d(m, 2)`
     """
-    windows = _Windows("max_pool2d", 2, window, stride, padding, bool(ceil_mode))
-    return _max_pool(windows, x)
+    windows = _Windows("max_pool2d", 2, kernel_size, stride, padding, bool(ceil_mode))
+    return _max_pool(windows, input)
 
 
 def avg_pool1d(
-    x: Any,
-    window: Any,
-    /,
+    input: Any,
+    kernel_size: Any,
     stride: Any = None,
     *,
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Rep:
-    """The mean of each window along the last axis, at every `stride`-th place (`window` by default).
+    """The mean of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
 
     Padding counts as zeros, or not at all without `count_include_pad`; with `ceil_mode`, as in `max_pool1d`, what is
     beyond it never does.
 
-    Shapes: x (…, l) → (…, places).
+    Shapes: input (…, l) → (…, places).
 
     Example: `nk.avg_pool1d(x, 2, stride=1)`
     """
-    windows = _Windows("avg_pool1d", 1, window, stride, padding, bool(ceil_mode))
-    return _avg_pool(windows, x, count_include_pad)
+    windows = _Windows("avg_pool1d", 1, kernel_size, stride, padding, bool(ceil_mode))
+    return _avg_pool(windows, input, count_include_pad)
 
 
 def avg_pool2d(
-    x: Any,
-    window: Any,
-    /,
+    input: Any,
+    kernel_size: Any,
     stride: Any = None,
     *,
     padding: Any = 0,
@@ -89,12 +87,12 @@ def avg_pool2d(
 ) -> Rep:
     """As `avg_pool1d`, of windows along the last two axes.
 
-    Shapes: x (…, h, w) → (…, places, places).
+    Shapes: input (…, h, w) → (…, places, places).
 
     Example: `nk.avg_pool2d(m, (2, 3))`
     """
-    windows = _Windows("avg_pool2d", 2, window, stride, padding, bool(ceil_mode))
-    return _avg_pool(windows, x, count_include_pad)
+    windows = _Windows("avg_pool2d", 2, kernel_size, stride, padding, bool(ceil_mode))
+    return _avg_pool(windows, input, count_include_pad)
 
 
 @dataclass(frozen=True)

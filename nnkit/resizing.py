@@ -29,8 +29,7 @@ _CUBIC: Final = -0.75
 
 
 def interpolate(
-    x: Any,
-    /,
+    input: Any,
     size: Any = None,
     *,
     scale_factor: Any = None,
@@ -43,11 +42,11 @@ def interpolate(
     `mode` is "nearest", "linear" (for images "bilinear" as well), or for images "bicubic"; with `align_corners` the
     first and last places stay where they are, and otherwise the ends of the axis.
 
-    Shapes: x (n, c, l) or (n, c, h, w) → (n, c, …).
+    Shapes: input (n, c, l) or (n, c, h, w) → (n, c, …).
 
     Example: `nk.interpolate(m.expand_dims(0), scale_factor=2, mode="linear")`
     """
-    rep, name = as_rep(x), "interpolate"
+    rep, name = as_rep(input), "interpolate"
     spec = primitive.tensor_of(rep.expression, name)
     if spec.rank not in (3, 4):
         raise rank_error(f"{name} takes a tensor of rank 3 or 4, not a {spec.words}")

@@ -9,7 +9,6 @@ Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -22,7 +21,7 @@ from .functions import iota
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
 from .reps import const, tup
-from .staging.extents import Size, is_symbolic
+from .staging.extents import ShapeLike, Size, is_symbolic
 from .staging.rep import Rep
 from .staging.static import sizes_of, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
@@ -34,7 +33,7 @@ MOST_KEPT = 256
 (docs/decisions/0022)."""
 
 
-def key(seed: int, /) -> Any:
+def key(seed: int) -> Any:
     """The key of a seed: any 64-bit integer.
 
     Raises: DTypeError when it does not fit.
@@ -42,29 +41,33 @@ def key(seed: int, /) -> Any:
     return i64(seed)
 
 
-def split(key: Any, /, count: Any = 2) -> Any:
-    """A tuple of `count` new keys; do not use the old one again.
+def split(key: Any, num: Any = 2) -> Any:
+    """A tuple of `num` new keys; do not use the old one again.
 
-    A shape for `count` gives a tensor of them, of any sizes: `split(key, (n,))` has those that `split(key, n)` has.
+    A shape for `num` gives a tensor of them, of any sizes: `split(key, (n,))` has those that `split(key, n)` has.
     """
-    if isinstance(count, tuple | list):
-        sizes = sizes_of(count, "split")
+    if isinstance(num, tuple | list):
+        sizes = sizes_of(num, "split")
         return _keys_of(const(key), sizes) if is_symbolic(sizes) else _keys(sizes)(key)
-    (number,) = static_shape([count], "split", least=1)
+    (number,) = static_shape([num], "split", least=1)
     return _splitter(number)(key)
 
 
 def uniform(
-    key: Any, /, shape: Sequence[Size], *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
+    key: Any,
+    shape: ShapeLike = (),
+    dtype: Any = f32,
+    minval: float = 0.0,
+    maxval: float = 1.0,
 ) -> Any:
-    """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
+    """Numbers uniform in [minval, maxval); rounding may give `maxval` itself for other ends than 0 and 1."""
     sizes, core = sizes_of(shape, "uniform"), float_type(dtype)
     if is_symbolic(sizes):
-        return _uniform_of(const(key), sizes, float(low), float(high), core)
-    return _uniform(sizes, float(low), float(high), core)(key)
+        return _uniform_of(const(key), sizes, float(minval), float(maxval), core)
+    return _uniform(sizes, float(minval), float(maxval), core)(key)
 
 
-def normal(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
+def normal(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
     sizes, core = sizes_of(shape, "normal"), float_type(dtype)
     return _normal_of(const(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)

@@ -18,24 +18,24 @@ from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import checked, common_shape, gather_along, scatter_along
 from .staging.expression import Expression
-from .staging.extents import size_dependent
+from .staging.extents import is_symbolic, size_dependent
 from .staging.index_modes import WRITES, bounds_of, inside_by, is_inside
-from .staging.primitive import dtype_error, rank_error, shape_error
+from .staging.primitive import dtype_error, rank_error, shape_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec, dtype_words
 from .staging.static import sizes_of
 
 
 def take_along_axis(
-    x: Any, /, indices: Any, axis: int = -1, *, mode: str = "error", fill_value: Any = None
+    arr: Any, indices: Any, axis: int = -1, *, mode: str = "error", fill_value: Any = None
 ) -> Rep:
-    """y[…, k, …] = x[…, indices[…, k, …], …]: each row of x at indices of its own; negative ones count from the end.
+    """y[…, k, …] = arr[…, indices[…, k, …], …]: each row at indices of its own; negative ones count from the end.
 
-    Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
+    Shapes: arr (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
     Raises: IndexOutOfRangeError when run with an index outside the axis, by mode="error"; others are those of `take`.
     Example: `nk.take_along_axis(m, nk.argsort(m, descending=True))`
     """
-    tensor, at, position = _along("take_along_axis", x, indices, axis, mode)
+    tensor, at, position = _along("take_along_axis", arr, indices, axis, mode)
     bounds = bounds_of(mode)
     if fill_value is not None and mode != "fill":
         raise shape_error("fill_value is for mode='fill'")
@@ -58,19 +58,19 @@ def take_along_axis(
 
 
 def put_along_axis(
-    x: Any, indices: Any, values: Any, /, axis: int = -1, *, mode: str = "error"
+    arr: Any, indices: Any, values: Any, axis: int = -1, *, mode: str = "error"
 ) -> Rep:
-    """x with the elements that `take_along_axis` would read set to `values`, which are broadcast to the indices.
+    """arr with the elements that `take_along_axis` would read set to `values`, which are broadcast to the indices.
 
     Of several values for one element, the last one stays.
     Raises: IndexOutOfRangeError when run with an index outside the axis; mode="clip" takes the nearest, "wrap" goes
     round, "drop" leaves it out.
     Example: `nk.put_along_axis(x, i[:1], 9.0)`
     """
-    tensor, at, position = _along("put_along_axis", x, indices, axis, mode)
+    tensor, at, position = _along("put_along_axis", arr, indices, axis, mode)
     bounds = bounds_of(mode, WRITES)
     spec = primitive.tensor_of(tensor, "put_along_axis")
-    given = as_rep(x).lift(values, "put_along_axis")
+    given = as_rep(arr).lift(values, "put_along_axis")
     written = primitive.tensor_of(given, "put_along_axis")
     if written.dtype is not spec.dtype:
         raise dtype_error(
@@ -97,12 +97,15 @@ def put_along_axis(
     return Rep(primitive.shape_dependent("put_along_axis", build, operands, spec))
 
 
-def bincount(x: Any, /, weights: Any = None, *, length: int, mode: str = "error") -> Rep:
-    """How often each of 0 … length − 1 occurs in a vector of integers (i64), or the sum of its weights.
+def bincount(
+    x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = None, mode: str = "error"
+) -> Rep:
+    """How often each of 0 … minlength − 1 occurs in a vector of integers (i64), or the sum of its weights.
 
-    Which of them occur at all is `bincount(x, length=n) > 0`.
+    The extent of the result cannot depend on the numbers, so one of `minlength` and `length`, as JAX calls it, is
+    given, and there are as many.  Which of them occur at all is `bincount(x, minlength=n) > 0`.
     Raises: IndexOutOfRangeError when run with a number outside; mode="clip" counts it as the nearest, "drop" nowhere.
-    Example: `nk.bincount(i, length=4)`
+    Example: `nk.bincount(i, minlength=4)`
     """
     numbers = as_rep(x)
     spec = primitive.tensor_of(numbers.expression, "bincount")
@@ -110,17 +113,28 @@ def bincount(x: Any, /, weights: Any = None, *, length: int, mode: str = "error"
         raise rank_error(
             f"bincount takes a vector of integers, not a {spec.words}", "`x.reshape(-1)`"
         )
+    if (
+        length is None
+        and primitive.is_index(minlength)
+        and not is_symbolic(minlength)
+        and minlength == 0
+    ):
+        raise staging_error(
+            "bincount has an extent that depends on data",
+            "say how many there are, `bincount(x, minlength=n)`",
+        )
+    count = minlength if length is None else length
     if weights is None:
         one = primitive.literal(1, I64)
-        return _segments("bincount", one, numbers.expression, length, _added, mode)
+        return _segments("bincount", one, numbers.expression, count, _added, mode)
     given = as_rep(weights).expression
     weighted = primitive.tensor_of(given, "bincount")
     if weighted.rank != 1 or not weighted.dtype.is_numeric:
         raise rank_error(f"weights of bincount are a vector of numbers, not a {weighted.words}")
-    return _segments("bincount", given, numbers.expression, length, _added, mode)
+    return _segments("bincount", given, numbers.expression, count, _added, mode)
 
 
-def segment_sum(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_sum(data: Any, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the sum of the rows of data whose segment is s; 0 of none.
 
     Shapes: data (n, q…), segment_ids (n) of integers → (num_segments, q…).
@@ -131,7 +145,7 @@ def segment_sum(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str 
     return _segment("segment_sum", data, segment_ids, num_segments, _added, mode)
 
 
-def segment_max(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_max(data: Any, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the greatest elements of the rows of data whose segment is s; −∞ or the smallest integer of none.
 
     Example: `nk.segment_max(x, i // 2, 2)`
@@ -140,7 +154,7 @@ def segment_max(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str 
     return _segment("segment_max", data, segment_ids, num_segments, build, mode)
 
 
-def segment_min(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_min(data: Any, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the least elements of the rows of data whose segment is s; +∞ or the greatest integer of none.
 
     Example: `nk.segment_min(x, i // 2, 2)`
@@ -149,7 +163,7 @@ def segment_min(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str 
     return _segment("segment_min", data, segment_ids, num_segments, build, mode)
 
 
-def segment_prod(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_prod(data: Any, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the product of the rows of data whose segment is s; 1 of none.
 
     Example: `nk.segment_prod(x, i // 2, 2)`
@@ -158,7 +172,7 @@ def segment_prod(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str
     return _segment("segment_prod", data, segment_ids, num_segments, build, mode)
 
 
-def segment_mean(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_mean(data: Any, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the mean of the rows of data whose segment is s; NaN of none.
 
     Example: `nk.segment_mean(x, i // 2, 2)`

@@ -26,31 +26,31 @@ from .staging.spec import TensorSpec
 from .staging.static import sizes_of
 
 
-def nonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> tuple[Rep, ...]:
+def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> tuple[Rep, ...]:
     """The indices (i64) of the first `size` elements that are not 0, or are true, a vector for each axis.
 
-    Where there are fewer, the rest is `fill_value`: 0 by default; x.shape[0] is outside of the first axis.
+    Where there are fewer, the rest is `fill_value`: 0 by default; a.shape[0] is outside of the first axis.
     Raises: StagingError without a size, as how many there are is data.
     Example: `nk.nonzero(m > 2, size=4)`
     """
-    return _indices("nonzero", x, size, fill_value)
+    return _indices("nonzero", a, size, fill_value)
 
 
-def flatnonzero(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Rep:
+def flatnonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Rep:
     """`nonzero` of all elements in a row.
 
     Example: `nk.flatnonzero(m > 2, size=6, fill_value=-1)`
     """
-    return _indices("flatnonzero", as_rep(x).ravel(), size, fill_value)[0]
+    return _indices("flatnonzero", as_rep(a).ravel(), size, fill_value)[0]
 
 
-def argwhere(x: Any, /, *, size: Any = None, fill_value: Any = None) -> Rep:
+def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Rep:
     """`nonzero` with an element's indices in a row.
 
-    Shapes: x of rank r → (size, r).
+    Shapes: a of rank r → (size, r).
     Example: `nk.argwhere(m > 2, size=4)`
     """
-    return stack(_indices("argwhere", x, size, fill_value), axis=1)
+    return stack(_indices("argwhere", a, size, fill_value), axis=1)
 
 
 def where_nonzero(condition: Any, size: Any, fill_value: Any) -> tuple[Rep, ...]:

@@ -12,7 +12,7 @@ from .core import ops
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .core.ops import Combinator
-from .core.types import I64
+from .core.types import F32, I64
 from .elementwise import maximum
 from .functions import broadcast_to, iota, take
 from .reps import as_rep
@@ -26,12 +26,12 @@ from .staging.spec import TensorSpec, as_tuple
 from .staging.static import core_dtype, sizes_of
 
 
-def expand_dims(x: Any, /, axis: Any) -> Rep:
-    """x with new axes of extent 1, at these places of the result.
+def expand_dims(a: Any, axis: Any) -> Rep:
+    """a with new axes of extent 1, at these places of the result.
 
     Example: `nk.expand_dims(x, 0)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     places = as_tuple(axis)
     rank = _rank(rep, "expand_dims") + len(places)
     for place in primitive.normalize_axes(places, rank):
@@ -39,28 +39,28 @@ def expand_dims(x: Any, /, axis: Any) -> Rep:
     return rep
 
 
-def squeeze(x: Any, /, axis: Any = None) -> Rep:
-    """x without these axes, which have extent 1; without all such by default, for which it is traced by shapes.
+def squeeze(a: Any, axis: Any = None) -> Rep:
+    """a without these axes, which have extent 1; without all such by default, for which it is traced by shapes.
 
     Example: `nk.squeeze(nk.expand_dims(x, 0))`
     """
-    return as_rep(x).squeeze(axis)
+    return as_rep(a).squeeze(axis)
 
 
-def ravel(x: Any, /) -> Rep:
+def ravel(a: Any) -> Rep:
     """All elements in row-major order, along one axis.
 
     Example: `nk.ravel(m)`
     """
-    return as_rep(x).ravel()
+    return as_rep(a).ravel()
 
 
-def swapaxes(x: Any, /, axis1: int, axis2: int) -> Rep:
-    """x with two axes in each other's place.
+def swapaxes(a: Any, axis1: int, axis2: int) -> Rep:
+    """a with two axes in each other's place.
 
     Example: `nk.swapaxes(m, 0, 1)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     rank = _rank(rep, "swapaxes")
     one, other = (primitive.normalize_axis(axis, rank) for axis in (axis1, axis2))
     order = [*range(rank)]
@@ -68,12 +68,12 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Rep:
     return Rep(primitive.transpose(rep.expression, tuple(order)))
 
 
-def moveaxis(x: Any, /, source: Any, destination: Any) -> Rep:
-    """x with its axes `source` at the places `destination`, the others in their order.
+def moveaxis(a: Any, source: Any, destination: Any) -> Rep:
+    """a with its axes `source` at the places `destination`, the others in their order.
 
     Example: `nk.moveaxis(m, 0, 1)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     rank = _rank(rep, "moveaxis")
     sources, places = as_tuple(source), as_tuple(destination)
     if len(sources) != len(places):
@@ -92,14 +92,14 @@ def moveaxis(x: Any, /, source: Any, destination: Any) -> Rep:
     return Rep(primitive.transpose(rep.expression, order))
 
 
-def repeat(x: Any, repeats: Any, /, axis: Any = None, *, total_repeat_length: Any = None) -> Rep:
+def repeat(a: Any, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Rep:
     """Each element `repeats` times, one after the other, along an axis, or of all in row-major order.
 
     `repeats` is an int, or an int for each element.  With `total_repeat_length` the result has that extent, cut off or
     filled up with the last element, and the numbers may be staged.
     Example: `nk.repeat(x, 2)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     position = _position(rep, axis, "repeat")
     along = rep.ravel() if axis is None else rep
     if isinstance(repeats, Rep) or total_repeat_length is not None:
@@ -159,12 +159,12 @@ def _rows(x: Rep, places: Any, axis: int, wanted: int) -> Rep:
     return take(Rep(checked), places.astype(np.int64), axis=axis)
 
 
-def tile(x: Any, reps: Any, /) -> Rep:
-    """x, repeated as a whole `reps` times along each axis, the last ones if these are fewer numbers.
+def tile(A: Any, reps: Any) -> Rep:
+    """A, repeated as a whole `reps` times along each axis, the last ones if these are fewer numbers.
 
     Example: `nk.tile(x, 2)`
     """
-    rep = as_rep(x)
+    rep = as_rep(A)
     counts = sizes_of(as_tuple(reps), "tile")
     spec = primitive.tensor_of(rep.expression, "tile")
     rank = primitive.checked_rank(max(spec.rank, len(counts)))
@@ -182,13 +182,13 @@ def tile(x: Any, reps: Any, /) -> Rep:
     return Rep(size_dependent("tile", counts, build, (rep.expression,), result))
 
 
-def roll(x: Any, shift: Any, /, axis: Any = None) -> Rep:
+def roll(a: Any, shift: Any, axis: Any = None) -> Rep:
     """The elements moved on by `shift` along an axis, or several, those at the end to the beginning.
 
     Without `axis`, all in row-major order.  `shift` is an int or a staged integer, or one for each axis.
     Example: `nk.roll(x, 1)`
     """
-    rep = as_rep(x)
+    rep = as_rep(a)
     rank = _rank(rep, "roll")
     shifts = as_tuple(shift)
     for one in shifts:
@@ -243,12 +243,12 @@ def split_pieces(x: Any, indices_or_sections: Any, axis: int) -> tuple[Rep, ...]
     return _pieces("split", as_rep(x), indices_or_sections, axis)
 
 
-def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> tuple[Rep, ...]:
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Rep, ...]:
     """`split` whose pieces may differ by one in their extents, the first ones being the longer.
 
     Example: `nk.array_split(x, 2)[0]`
     """
-    return _pieces("array_split", as_rep(x), indices_or_sections, axis)
+    return _pieces("array_split", as_rep(ary), indices_or_sections, axis)
 
 
 def _pieces(name: str, x: Rep, given: Any, axis: Any) -> tuple[Rep, ...]:
@@ -286,12 +286,13 @@ def _pieces(name: str, x: Rep, given: Any, axis: Any) -> tuple[Rep, ...]:
     return tuple(piece(number) for number in range(count))
 
 
-def eye(N: Any, M: Any = None, k: int = 0, *, dtype: Any) -> Rep:
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Rep:
     """A matrix of N rows and M (or N) columns with ones on diagonal k, which is above the main one if positive.
 
-    Example: `nk.eye(3, dtype=f32)`
+    Its elements are f32 by default.
+    Example: `nk.eye(3)`
     """
-    core = core_dtype(dtype)
+    core = core_dtype(dtype, F32)
     if not is_index(k):
         raise dtype_error(f"the diagonal is a Python int, not {k!r}")
     shape = (N, N if M is None else M)
@@ -299,20 +300,18 @@ def eye(N: Any, M: Any = None, k: int = 0, *, dtype: Any) -> Rep:
 
 
 def linspace(
-    start: Any, stop: Any, /, num: Any = 50, *, endpoint: bool = True, dtype: Any = None
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None
 ) -> Rep:
     """`num` numbers at one distance from `start` to `stop`, the last of them unless `endpoint` is false.
 
-    Of scalars, of which at least one is staged if there is no `dtype`.
-    Example: `nk.linspace(0.0, 1.0, 5, dtype=f32)`
+    Of scalars; its elements are those of the staged one by default, and f32 between Python numbers.
+    Example: `nk.linspace(0.0, 1.0, 5)`
     """
-    if dtype is None and is_number(start) and is_number(stop):
-        raise dtype_error("linspace between Python numbers takes the element type", "dtype=f32")
-    if dtype is None:
+    if dtype is None and not (is_number(start) and is_number(stop)):
         known = as_rep(stop if is_number(start) else start)
         core = primitive.tensor_of(known.expression, "linspace").dtype
     else:
-        core = core_dtype(dtype)
+        core = core_dtype(dtype, F32)
     if not core.is_float:
         raise dtype_error(f"linspace makes floats, not {core.name}", "`arange` makes integers")
     ends = [
@@ -339,7 +338,7 @@ def linspace(
     return Rep(size_dependent("linspace", count, build, (first, last), result))
 
 
-def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Rep, ...]:
+def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Rep, ...]:
     """The coordinates of all points of a grid whose axes have these vectors as coordinates, a tensor for each.
 
     The axes are in the order of the vectors with `indexing="ij"`; with "xy" the first two change places.
@@ -347,7 +346,7 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Rep, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise staging_error(f"indexing is 'xy' or 'ij', not {indexing!r}")
-    reps = [as_rep(x) for x in xs]
+    reps = [as_rep(x) for x in xi]
     for rep in reps:
         if _rank(rep, "meshgrid") > 1:
             raise rank_error(f"meshgrid takes vectors, not a {rep.spec.words}")

@@ -29,31 +29,31 @@ from .staging.spec import TensorSpec
 from .staging.static import sizes_of
 
 
-def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False) -> Rep:
+def sort(a: Any, axis: int | None = -1, *, descending: bool = False) -> Rep:
     """The elements along `axis` (None: of all, in a vector) in order; NaNs last, and first if `descending`.
 
     Example: `nk.sort(y)`
     """
-    along, position = _along(x, axis, "sort")
+    along, position = _along(a, axis, "sort")
     return Rep(_sorted(along, position, descending=descending))
 
 
-def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False) -> Rep:
-    """The indices (i64) that sort x along `axis` (None: of all elements in a row): equal elements stay in order.
+def argsort(a: Any, axis: int | None = -1, *, descending: bool = False) -> Rep:
+    """The indices (i64) that sort a along `axis` (None: of all elements in a row): equal elements stay in order.
 
     Example: `nk.argsort(i)`
     """
-    along, position = _along(x, axis, "argsort")
+    along, position = _along(a, axis, "argsort")
     return Rep(primitive.apply(ops.ArgSort(position, bool(descending)), along))
 
 
-def top_k(x: Any, k: int, /, axis: int = -1) -> tuple[Rep, Rep]:
+def top_k(operand: Any, k: int, axis: int = -1) -> tuple[Rep, Rep]:
     """The k greatest elements along `axis`, the greatest first, and their indices (i64); of equal ones the first.
 
     Raises: ShapeError when there are fewer than k.
     Example: `nk.top_k(x, 2)`
     """
-    along, position = _along(x, axis, "top_k")
+    along, position = _along(operand, axis, "top_k")
     sizes = sizes_of([k], "top_k")
     order = primitive.apply(ops.ArgSort(position, descending=True), along)
 
@@ -69,7 +69,7 @@ def top_k(x: Any, k: int, /, axis: int = -1) -> tuple[Rep, Rep]:
     return Rep(_read(along, chosen, position)), Rep(chosen)
 
 
-def searchsorted(a: Any, v: Any, /, side: str = "left") -> Rep:
+def searchsorted(a: Any, v: Any, side: str = "left") -> Rep:
     """Where each element of v goes in the sorted vector a (i64): before its equals, or behind them with "right".
 
     By bisection: ⌈log₂(n + 1)⌉ steps.  Shapes: a (n), v (…) → (…).
@@ -96,16 +96,16 @@ def searchsorted(a: Any, v: Any, /, side: str = "left") -> Rep:
     )
 
 
-def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """The middle element along the axes (all by default), the mean of two; NaN where there is one.
 
     Example: `nk.median(x)`
     """
-    return _quantile("median", x, 0.5, axis, "linear", keepdims)
+    return _quantile("median", a, 0.5, axis, "linear", keepdims)
 
 
 def quantile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
 ) -> Rep:
     """What a part q of the elements along the axes (all by default) lies below; NaN where one is NaN.
 
@@ -113,18 +113,18 @@ def quantile(
     Shapes: q () or (m), the first axis of the result.
     Example: `nk.quantile(x, [0.25, 0.75])`
     """
-    return _quantile("quantile", x, q, axis, method, keepdims)
+    return _quantile("quantile", a, q, axis, method, keepdims)
 
 
 def percentile(
-    x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
 ) -> Rep:
     """The `quantile` of q percent.
 
     Example: `nk.percentile(x, 75)`
     """
     part = q / 100 if isinstance(q, Rep) else np.asarray(q, np.float64) / 100
-    return _quantile("percentile", x, part, axis, method, keepdims)
+    return _quantile("percentile", a, part, axis, method, keepdims)
 
 
 def _along(x: Any, axis: Any, name: str) -> tuple[Expression, int]:

@@ -188,28 +188,27 @@ class Split:
 
 
 def split(
-    of: Any,
+    ary: Any,
     indices_or_sections: Any = None,
-    /,
     axis: int = 0,
     *,
     wrt: Any = None,
     save: Any = "auto",
 ) -> Any:
-    """The forward and the backward half of the gradient of `of`, as two functions that can be called apart.
+    """The forward and the backward half of the gradient of a staged function, as two that can be called apart.
 
     Of a tensor and an int it is NumPy's: as many pieces of one extent along an axis, or those between indices.
 
     `forward(*arguments)` returns the value and the residuals, `backward(residuals, seed)` the derivatives by `wrt`, of
     the types that `vjp` has; with `at(*specs)` they are functions to be staged, and say what they expect and return.
-    `forward` and `at` take the static arguments of `of`, too.
+    `forward` and `at` take the static arguments of the function, too.
     `save` is that of `gradient`; "auto" saves what costs less to keep than to compute again.
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
     if indices_or_sections is not None:
-        return split_pieces(of, indices_or_sections, axis)
-    check_staged(of, "split")
-    return Split(of, wrt, _policy(save))
+        return split_pieces(ary, indices_or_sections, axis)
+    check_staged(ary, "split")
+    return Split(ary, wrt, _policy(save))
 
 
 def saved(

@@ -273,6 +273,8 @@ class Condition(SymbolicNumber):
 
 Size: TypeAlias = "int | Extent"
 """What functions take as a size."""
+ShapeLike: TypeAlias = "Sequence[int | Extent] | int | Extent"
+"""What functions take as a shape: sizes, or the one of a vector."""
 
 _PYTHON: Any = operator
 _OPERATORS: Final[Mapping[str, _Binary]] = {

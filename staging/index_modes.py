@@ -1,6 +1,6 @@
 """What happens to indices outside of an axis, by its name in the language: `mode=` of reads, writes and sums.
 
-error    an IndexOutOfRangeError when it runs
+error    an IndexOutOfRangeError when it runs; NumPy calls it "raise"
 clip     the nearest end of the axis
 wrap     the remainder by the extent of the axis
 drop     writes and sums leave it out
@@ -39,6 +39,8 @@ WRITES: Final = ("error", "clip", "wrap", "drop")
 
 def bounds_of(mode: Any, modes: Sequence[str] = READS) -> Bounds:
     """What an op does about indices outside.  Raises: ShapeError unless the mode is one of `modes`."""
+    if mode == "raise":
+        mode = "error"
     if mode not in modes:
         *first, last = map(repr, modes)
         raise shape_error(f"mode is {', '.join(first)} or {last}, not {mode!r}")

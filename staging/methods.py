@@ -38,7 +38,7 @@ class Methods(Reductions):
         """
         return self._by("sort", axis, descending=descending)
 
-    def searchsorted(self, v: Any, /, side: str = "left") -> Self:
+    def searchsorted(self, v: Any, side: str = "left") -> Self:
         """Where each element of v goes in this sorted vector.
 
         Example: `x.searchsorted(y)`
@@ -75,7 +75,7 @@ class Methods(Reductions):
         return self._by("cumprod", axis)
 
     def take(
-        self, indices: Any, /, axis: int = 0, *, mode: str = "error", fill_value: Any = None
+        self, indices: Any, axis: int = 0, *, mode: str = "error", fill_value: Any = None
     ) -> Self:
         """The elements at `indices` along an axis.
 
@@ -83,7 +83,7 @@ class Methods(Reductions):
         """
         return self._by("take", indices, axis, mode=mode, fill_value=fill_value)
 
-    def repeat(self, repeats: Any, /, axis: Any = None, *, total_repeat_length: Any = None) -> Self:
+    def repeat(self, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Self:
         """Each element several times.
 
         Example: `x.repeat(2)`
@@ -111,6 +111,13 @@ class Methods(Reductions):
         """
         return self._by("swapaxes", axis1, axis2)
 
+    def round(self, decimals: int = 0) -> Self:
+        """The nearest numbers of so many decimals, halves to even.
+
+        Example: `x.round()`
+        """
+        return self._by("round", decimals)
+
     def flatten(self) -> Self:
         """All elements in row-major order, along one axis: as `ravel`.
 
@@ -130,7 +137,7 @@ class Methods(Reductions):
         order = (*range(rank - 2), rank - 1, rank - 2)
         return self._made(primitive.transpose(self.expression, order))
 
-    def astype(self, dtype: Any, /) -> Self:
+    def astype(self, dtype: Any) -> Self:
         """As `cast`.
 
         Example: `x.astype(i32)`

@@ -19,6 +19,7 @@ from ..core.errors import NNKitError
 from .expression import active_traces
 from .location import is_own_frame
 from .reads import is_library
+from .wrong_calls import wrong_call
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type[Any])
@@ -76,15 +77,27 @@ def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
 def public(function: _Function) -> _Function:
     """The same function, whose errors end at the user's line."""
 
+    says_what_fits = not function.__name__.startswith("_")
+
     @wraps(function)
     def entry_to_public(*arguments: Any, **keywords: Any) -> Any:
         try:
-            return function(*arguments, **keywords)
+            try:
+                return function(*arguments, **keywords)
+            except TypeError as error:
+                if not says_what_fits or _was_called(error):
+                    raise
+                raise wrong_call(function, arguments, keywords) from None
         except Exception as error:
             end_at_user(error)
             raise
 
     return cast("_Function", entry_to_public)
+
+
+def _was_called(error: TypeError) -> bool:
+    """Whether the function began to run; else the arguments did not fit its parameters."""
+    return error.__traceback__ is None or error.__traceback__.tb_next is not None
 
 
 def public_methods(cls: _Class) -> _Class:

@@ -53,14 +53,18 @@ def initialized(
 def uniform(shape: Sequence[int], fan_in: int, /) -> Maker:
     """Numbers uniform between ±1/√fan_in: PyTorch's initial values of most layers, which are He's with a = √5."""
     sizes, bound = positive(shape), positive([fan_in])[0] ** -0.5
-    return lambda key, dtype: nk.random.uniform(key, sizes, low=-bound, high=bound, dtype=dtype)
+    return lambda key, dtype: nk.random.uniform(
+        key, sizes, minval=-bound, maxval=bound, dtype=dtype
+    )
 
 
 def glorot(inputs: int, outputs: int, /) -> Maker:
     """A matrix of numbers uniform between ±√(6 / (inputs + outputs)), so that signals keep their size both ways."""
     sizes = positive([inputs, outputs])
     bound = (6.0 / sum(sizes)) ** 0.5
-    return lambda key, dtype: nk.random.uniform(key, sizes, low=-bound, high=bound, dtype=dtype)
+    return lambda key, dtype: nk.random.uniform(
+        key, sizes, minval=-bound, maxval=bound, dtype=dtype
+    )
 
 
 def normal(shape: Sequence[int], /) -> Maker:

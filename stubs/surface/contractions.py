@@ -47,25 +47,26 @@ def contractions() -> Iterator[str]:
     yield from define("tensordot", _tensordot())
     yield from define("inner", _inner())
     yield from define("outer", _outer())
-    any_numbers = "(x: View[AnyTensor[N]], y: View[AnyTensor[N]], /) -> Rep[Tensor0D[N]]"
+    any_numbers = "(a: View[AnyTensor[N]], b: View[AnyTensor[N]], /) -> Rep[Tensor0D[N]]"
     yield from define("vdot", [any_numbers])
     yield from define("kron", _kron())
     yield from define("cross", _cross())
     for name, mode in {"convolve": "full", "correlate": "valid"}.items():
         vector = rep(plain(1, "N"))
         option = f"mode: Literal['full', 'same', 'valid'] = '{mode}'"
-        yield from define(name, [f"(x: {vector}, y: {vector}, /, {option}) -> {vector}"])
+        yield from define(name, [f"(a: {vector}, v: {vector}, {option}) -> {vector}"])
 
 
 def _cross() -> Iterator[str]:
     """Of one shape, or of single vectors and several."""
+    axes = "axisa: int = -1, axisb: int = -1, axisc: int = -1, axis"
     for r in RANKS[1:]:
         own = rep(plain(r, "N"))
-        yield f"(x: {own}, y: {own}, /, axis: int = -1) -> {own}"
+        yield f"(a: {own}, b: {own}, {axes}: int | None = None) -> {own}"
     for r in RANKS[2:]:
         own, vector = rep(plain(r, "N")), rep(plain(1, "N"))
-        yield f"(x: {vector}, y: {own}, /, axis: Literal[-1] = -1) -> {own}"
-        yield f"(x: {own}, y: {vector}, /, axis: Literal[-1] = -1) -> {own}"
+        yield f"(a: {vector}, b: {own}, {axes}: Literal[-1] | None = None) -> {own}"
+        yield f"(a: {own}, b: {vector}, {axes}: Literal[-1] | None = None) -> {own}"
 
 
 def _einsum() -> Iterator[str]:
@@ -89,7 +90,7 @@ def _tensordot() -> Iterator[str]:
                         x, y = rep(plain(r, "N")), rep(plain(s, "N"))
                         default = " = 2" if axes == "Literal[2]" else ""
                         made = rep(plain(r + s - 2 * count, "N"))
-                        yield f"(x: {x}, y: {y}, /, axes: {axes}{default}) -> {made}"
+                        yield f"(a: {x}, b: {y}, axes: {axes}{default}) -> {made}"
 
 
 def _inner() -> Iterator[str]:
@@ -100,18 +101,18 @@ def _inner() -> Iterator[str]:
                 right = [*"PQUV"[: s - 1], last]
                 x, y = rep(tensor(r, None, "N")), rep(tensor(s, right, "N"))
                 made = [*dims(r)[:-1], *right[:-1]]
-                yield f"(x: {x}, y: {y}, /) -> {rep(tensor(r + s - 2, made, 'N'))}"
+                yield f"(a: {x}, b: {y}, /) -> {rep(tensor(r + s - 2, made, 'N'))}"
 
 
 def _outer() -> Iterator[str]:
-    yield "(x: Rep[Tensor1D[N, I]], y: Rep[Tensor1D[N, J]], /) -> Rep[Tensor2D[N, I, J]]"
-    yield "(x: View[AnyTensor[N]], y: View[AnyTensor[N]], /) -> Rep[Tensor2D[N]]"
+    yield "(a: Rep[Tensor1D[N, I]], b: Rep[Tensor1D[N, J]]) -> Rep[Tensor2D[N, I, J]]"
+    yield "(a: View[AnyTensor[N]], b: View[AnyTensor[N]]) -> Rep[Tensor2D[N]]"
 
 
 def _kron() -> Iterator[str]:
     wanted = refused("TensorLikeTheFirst")
-    yield f"(x: Rep[Y], y: {wanted}, /) -> Rep[Y]"
+    yield f"(a: Rep[Y], b: {wanted}) -> Rep[Y]"
     for r in COMMON_LAST:
         for s in RANKS:
             x, y = rep(plain(r, "N")), rep(plain(s, "N"))
-            yield f"(x: {x}, y: {y}, /) -> {rep(plain(max(r, s), 'N'))}"
+            yield f"(a: {x}, b: {y}) -> {rep(plain(max(r, s), 'N'))}"

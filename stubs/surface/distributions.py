@@ -9,8 +9,8 @@ from .expressions import (
     MAX_RANK,
     any_axis,
     define,
-    ints,
     plain,
+    shape_of,
     tensor,
     without,
 )
@@ -33,8 +33,8 @@ def dropout() -> Iterator[str]:
     yield from define(
         "dropout",
         [
-            "(x: Rep[FT], rate: float | Rep[Tensor0D[Any]], key: Rep[Tensor0D[i64]] | Tensor0D[i64], /) -> Rep[FT]",
-            "(x: FT, rate: float, key: Tensor0D[i64], /) -> FT",
+            "(x: Rep[FT], rate: float | Rep[Tensor0D[Any]], key: Rep[Tensor0D[i64]] | Tensor0D[i64]) -> Rep[FT]",
+            "(x: FT, rate: float, key: Tensor0D[i64]) -> FT",
         ],
     )
 
@@ -42,16 +42,16 @@ def dropout() -> Iterator[str]:
 def _bernoulli() -> Iterator[str]:
     for wrap in KEYS:
         key = f"key: {wrap.format('Tensor0D[i64]')}"
-        yield f"({key}, /, p: float = 0.5) -> {wrap.format(plain(0, 'boolean'))}"
+        yield f"({key}, p: float = 0.5) -> {wrap.format(plain(0, 'boolean'))}"
         for r in COMMON_FIRST:
             result = wrap.format(plain(r, "boolean"))
-            yield f"({key}, /, p: float, shape: {ints(r)}) -> {result}"
-            yield f"({key}, /, *, shape: {ints(r)}) -> {result}"
+            yield f"({key}, p: float, shape: {shape_of(r)}) -> {result}"
+            yield f"({key}, *, shape: {shape_of(r)}) -> {result}"
             likely = wrap.format(tensor(r, None, "F"))
-            yield f"({key}, /, p: {likely}) -> {wrap.format(tensor(r, None, 'boolean'))}"
+            yield f"({key}, p: {likely}) -> {wrap.format(tensor(r, None, 'boolean'))}"
             for low in range(r + 1):
                 given = wrap.format(plain(low, "F"))
-                yield f"({key}, /, p: {given}, shape: {ints(r)}) -> {result}"
+                yield f"({key}, p: {given}, shape: {shape_of(r)}) -> {result}"
 
 
 def _randint() -> Iterator[str]:
@@ -59,8 +59,8 @@ def _randint() -> Iterator[str]:
         key = wrap.format("Tensor0D[i64]")
         bound = f"int | {wrap.format('Tensor0D[Any]')}"
         for r in COMMON_FIRST:
-            given = f"(key: {key}, shape: {ints(r)}, low: {bound}, high: {bound}, /"
-            yield f"{given}, *, dtype: type[Z]) -> {wrap.format(plain(r, 'Z'))}"
+            given = f"(key: {key}, shape: {shape_of(r)}, minval: {bound}, maxval: {bound}"
+            yield f"{given}, dtype: type[Z]) -> {wrap.format(plain(r, 'Z'))}"
             yield f"{given}) -> {wrap.format(plain(r, 'i64'))}"
 
 
@@ -72,25 +72,28 @@ def _categorical() -> Iterator[str]:
                 logits = wrap.format(tensor(r, None, "F"))
                 at = f"Literal[{axis}, {axis - r}]{' = -1' if axis == r - 1 else ''}"
                 yield (
-                    f"(key: {key}, logits: {logits}, /, axis: {at})"
+                    f"(key: {key}, logits: {logits}, axis: {at})"
                     f" -> {wrap.format(without(r, axis, dtype='i64'))}"
                 )
             for drawn in range(r - 1, MAX_RANK):
                 logits = wrap.format(plain(r, "F"))
-                yield (
-                    f"(key: {key}, logits: {logits}, /, axis: {any_axis(r)} = -1, *, shape: {ints(drawn)})"
-                    f" -> {wrap.format(plain(drawn, 'i64'))}"
+                given, shape = (
+                    f"(key: {key}, logits: {logits}, axis: {any_axis(r)}",
+                    shape_of(drawn),
                 )
+                made = wrap.format(plain(drawn, "i64"))
+                yield f"{given} = -1, *, shape: {shape}) -> {made}"
+                yield f"{given}, shape: {shape}) -> {made}"
 
 
 def _truncated() -> Iterator[str]:
     for wrap in KEYS:
         key = wrap.format("Tensor0D[i64]")
-        numbers = f"(key: {key}, lower: float, upper: float, /"
+        numbers = f"(key: {key}, lower: float, upper: float"
         yield f"{numbers}) -> {wrap.format(plain(0, 'f32'))}"
         for r in COMMON_FIRST:
-            yield f"{numbers}, shape: {ints(r)}, *, dtype: type[F]) -> {wrap.format(plain(r, 'F'))}"
-            yield f"{numbers}, shape: {ints(r)}) -> {wrap.format(plain(r, 'f32'))}"
+            yield f"{numbers}, shape: {shape_of(r)}, dtype: type[F]) -> {wrap.format(plain(r, 'F'))}"
+            yield f"{numbers}, shape: {shape_of(r)}) -> {wrap.format(plain(r, 'f32'))}"
             bound = wrap.format(tensor(r, None, "F"))
             scalar = wrap.format("Tensor0D[F]")
             pairs = [
@@ -101,11 +104,11 @@ def _truncated() -> Iterator[str]:
                 (scalar, bound),
             ]
             for pair in pairs:
-                yield f"(key: {key}, lower: {pair[0]}, upper: {pair[1]}, /) -> {bound}"
+                yield f"(key: {key}, lower: {pair[0]}, upper: {pair[1]}) -> {bound}"
                 for high in range(r, MAX_RANK + 1):
                     given = [x.replace(bound, wrap.format(plain(r, "F"))) for x in pair]
                     yield (
-                        f"(key: {key}, lower: {given[0]}, upper: {given[1]}, /, shape: {ints(high)})"
+                        f"(key: {key}, lower: {given[0]}, upper: {given[1]}, shape: {shape_of(high)})"
                         f" -> {wrap.format(plain(high, 'F'))}"
                     )
 
@@ -113,21 +116,21 @@ def _truncated() -> Iterator[str]:
 def _permutation() -> Iterator[str]:
     for wrap in KEYS:
         key = wrap.format("Tensor0D[i64]")
-        yield f"(key: {key}, x: int, /) -> {wrap.format(plain(1, 'i64'))}"
+        yield f"(key: {key}, x: int) -> {wrap.format(plain(1, 'i64'))}"
         for r in COMMON_FIRST[:-1]:
             x = wrap.format(tensor(r))
-            yield f"(key: {key}, x: {x}, /) -> {x}"
+            yield f"(key: {key}, x: {x}) -> {x}"
 
 
 def _choice() -> Iterator[str]:
     """Numbers, or rows, in the axes of the shape."""
     for wrap in KEYS:
         key = wrap.format("Tensor0D[i64]")
-        options = f"*, replace: bool = True, p: {wrap.format('Tensor1D[Any]')} | None = None"
+        options = f"replace: bool = True, p: {wrap.format('Tensor1D[Any]')} | None = None"
         for r in COMMON_FIRST:
-            shape = "" if r == 0 else f", shape: {ints(r)}"
-            yield f"(key: {key}, a: int, /{shape}, {options}) -> {wrap.format(plain(r, 'i64'))}"
+            shape = ", shape: tuple[()] = ()" if r == 0 else f", shape: {shape_of(r)}"
+            yield f"(key: {key}, a: int{shape}, {options}) -> {wrap.format(plain(r, 'i64'))}"
             for s in range(1, min(MAX_RANK, MAX_RANK + 1 - r) + 1):
                 rows = wrap.format(plain(s, "D"))
                 result = wrap.format(plain(r + s - 1, "D"))
-                yield f"(key: {key}, a: {rows}, /{shape}, {options}) -> {result}"
+                yield f"(key: {key}, a: {rows}{shape}, {options}) -> {result}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .expressions import (
@@ -25,15 +26,8 @@ from .expressions import (
     without,
 )
 from .functions import binary, by_sizes
-from .sorting import indices
+from .sorting import indices, square_or_not
 
-_BOUNDS = (
-    "min: {0}, max: {0}",
-    "min: {0}, max: {1} = None",
-    "min: {1}, max: {0}",
-    "*, max: {0}",
-)
-"""At least one tensor, never in a union: unions of type variables overlap with all, says mypy."""
 _CLOSE = "rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False"
 _ENDS = "left: {0} | None = None, right: {0} | None = None"
 
@@ -51,31 +45,44 @@ def everyday() -> Iterator[str]:
 def _choices() -> Iterator[str]:
     yield from define("where", _where())
     yield from define("clip", clips())
+    yield from define("round", ["(a: Rep[NT], decimals: int = 0) -> Rep[NT]"])
     ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
-    yield from define("nan_to_num", [f"(x: Rep[NT], /, {ends}) -> Rep[NT]"])
+    yield from define("nan_to_num", [f"(x: Rep[NT], copy: bool = True, {ends}) -> Rep[NT]"])
 
 
 def clips() -> Iterator[str]:
-    """Of `clip`."""
+    """Of `clip`, whose bounds have two names; the second ones by keyword only."""
+    yield from bounded("a_min", "a_max")
+    yield from bounded("*, min", "max")
+
+
+def bounded(low: str, high: str) -> Iterator[str]:
+    """By bounds of these names: at least one tensor, never in a union, as unions of type variables overlap with all."""
+    last = high if "*" in low else f"*, {high}"
+    bounds = [
+        f"{low}: {{0}}, {high}: {{0}}",
+        f"{low}: {{0}}, {high}: {{1}} = None",
+        f"{last}: {{0}}",
+    ]
+    if "*" not in low:
+        bounds.append(f"{low}: {{1}}, {high}: {{0}}")
     family = {"FT": "float", "ZT": "int"}
-    numbers = [
-        f"(x: Rep[{like}], /, min: {number} | None = None, max: {number} | None = None) -> Rep[{like}]"
-        for like, number in family.items()
-    ]
-    likes = [
-        f"(x: Rep[NT], /, {bounds.format('Rep[NT]', 'None')}) -> Rep[NT]" for bounds in _BOUNDS
-    ]
-    mixed = [
-        f"(x: Rep[{like}], /, {bounds}) -> Rep[{like}]"
-        for like, number in family.items()
-        for bounds in (f"min: {number}, max: Rep[{like}]", f"min: Rep[{like}], max: {number}")
-    ]
     rows = [
-        f"(x: {high}, /, {bounds.format(low, 'None')}) -> {high}"
+        f"(a: {large}, {bound.format(small, 'None')}) -> {large}"
         for r in RANKS[1:]
         for s in range(r)
-        for high, low in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
-        for bounds in _BOUNDS
+        for large, small in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
+        for bound in bounds
+    ]
+    likes = [f"(a: Rep[NT], {bound.format('Rep[NT]', 'None')}) -> Rep[NT]" for bound in bounds]
+    mixed = [
+        f"(a: Rep[{like}], {low}: {one}, {high}: {other}) -> Rep[{like}]"
+        for like, number in family.items()
+        for one, other in ((number, f"Rep[{like}]"), (f"Rep[{like}]", number))
+    ]
+    numbers = [
+        f"(a: Rep[{like}], {low}: {number} | None = None, {high}: {number} | None = None) -> Rep[{like}]"
+        for like, number in family.items()
     ]
     yield from [*rows, *likes, *mixed, *numbers]
 
@@ -100,7 +107,7 @@ def _where() -> Iterator[str]:
                 )
                 yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
                 yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
-    yield from indices("condition")
+    yield from indices("condition", ", /")
 
 
 def _questions() -> Iterator[str]:
@@ -122,17 +129,16 @@ def _questions() -> Iterator[str]:
     for name in ("logical_and", "logical_or", "logical_xor"):
         yield f"{name}: LogicalFunction"
     close = [
-        f"({pair.replace('[D', '[F').replace('[E', '[F')}, /, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
-        for pair, r in pairs
+        f"({_renamed(pair)}, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}" for pair, r in pairs
     ]
     numbers = [
-        f"(x: {rep(tensor(r, None, 'F'))}, y: float, /, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
+        f"(a: {rep(tensor(r, None, 'F'))}, b: float, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
         for r in RANKS
     ]
     yield from define("isclose", [*close, *numbers])
     floats = "View[AnyTensor[F]]"
     scalar = "Rep[Tensor0D[boolean]]"
-    yield from define("allclose", [f"(x: {floats}, y: {floats} | float, /, {_CLOSE}) -> {scalar}"])
+    yield from define("allclose", [f"(a: {floats}, b: {floats} | float, {_CLOSE}) -> {scalar}"])
     shifts = [signature.replace("(x:", "(self, x:", 1) for signature in binary("Integer")]
     bits = "(self, x: Rep[LT], y: Rep[LT], /) -> Rep[LT]"
     yield "class ShiftFunction:"
@@ -148,22 +154,28 @@ def _questions() -> Iterator[str]:
     )
 
 
+def _renamed(pair: str) -> str:
+    """Two operands of any dtypes as two of floats, called as NumPy does those of `isclose`."""
+    names = {"x:": "a:", "y:": "b:", "[D": "[F", "[E": "[F"}
+    return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], pair)
+
+
 def _axes() -> Iterator[str]:
     yield from define(
         "expand_dims",
         [
-            f"(x: {rep(tensor(r))}, /, axis: {axis_literal(i, r + 1)})"
+            f"(a: {rep(tensor(r))}, axis: {axis_literal(i, r + 1)})"
             f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
             for r in RANKS[:-1]
             for i in range(r + 1)
         ]
         + [
-            f"(x: {rep(plain(r))}, /, axis: tuple[int, int]) -> {rep(plain(r + 2))}"
+            f"(a: {rep(plain(r))}, axis: tuple[int, int]) -> {rep(plain(r + 2))}"
             for r in RANKS[:-2]
         ],
     )
-    yield from define("squeeze", squeezes("x: {}, /"))
-    yield from define("ravel", ["(x: View[AnyTensor[D]], /) -> Rep[Tensor1D[D]]"])
+    yield from define("squeeze", squeezes("a: {}"))
+    yield from define("ravel", ["(a: View[AnyTensor[D]]) -> Rep[Tensor1D[D]]"])
     yield from define("swapaxes", swaps("axis1: int, axis2: int"))
     several = "int | tuple[int, ...]"
     yield from define("moveaxis", swaps(f"source: {several}, destination: {several}"))
@@ -172,7 +184,7 @@ def _axes() -> Iterator[str]:
 def swaps(axes: str) -> Iterator[str]:
     """Of `swapaxes` and `moveaxis`."""
     for r in COMMON_FIRST[:-1]:
-        yield f"(x: {rep(plain(r))}, /, {axes}) -> {rep(plain(r))}"
+        yield f"(a: {rep(plain(r))}, {axes}) -> {rep(plain(r))}"
 
 
 def squeezes(me: str) -> Iterator[str]:
@@ -192,9 +204,9 @@ def _pieces() -> Iterator[str]:
     yield from define("repeat", repeats())
     yield from define(
         "tile",
-        [f"(x: {rep(plain(r))}, reps: int, /) -> {rep(plain(max(r, 1)))}" for r in RANKS]
+        [f"(A: {rep(plain(r))}, reps: int) -> {rep(plain(max(r, 1)))}" for r in RANKS]
         + [
-            f"(x: {rep(plain(r))}, reps: {ints(k)}, /) -> {rep(plain(max(r, k)))}"
+            f"(A: {rep(plain(r))}, reps: {ints(k)}) -> {rep(plain(max(r, k)))}"
             for r in RANKS
             for k in RANKS[1:]
         ],
@@ -202,7 +214,7 @@ def _pieces() -> Iterator[str]:
     shifts, axes = "Shift | tuple[Shift, ...]", "int | tuple[int, ...]"
     yield "Shift: TypeAlias = int | View[Tensor0D[i32]] | View[Tensor0D[i64]] | View[Tensor0D[i8]]"
     yield from define(
-        "roll", [f"(x: Rep[Y], shift: {shifts}, /, axis: {axes} | None = None) -> Rep[Y]"]
+        "roll", [f"(a: Rep[Y], shift: {shifts}, axis: {axes} | None = None) -> Rep[Y]"]
     )
 
 
@@ -213,26 +225,26 @@ def repeats() -> Iterator[str]:
         ("repeats: int | Sequence[int]", "*, total_repeat_length: int | None = None"),
         (staged, "*, total_repeat_length: int"),
     ):
-        yield f"(x: View[AnyTensor[D]], {number}, /, axis: None = None, {total}) -> Rep[Tensor1D[D]]"
+        yield f"(a: View[AnyTensor[D]], {number}, axis: None = None, {total}) -> Rep[Tensor1D[D]]"
         for r in COMMON_FIRST[:-1]:
-            yield f"(x: {rep(plain(r))}, {number}, /, axis: {any_axis(r)}, {total}) -> {rep(plain(r))}"
+            yield f"(a: {rep(plain(r))}, {number}, axis: {any_axis(r)}, {total}) -> {rep(plain(r))}"
 
 
 def splits() -> Iterator[str]:
     """The pieces of a tensor along an axis."""
     for r in COMMON_FIRST[:-1]:
         pieces = f"tuple[{rep(plain(r))}, ...]"
-        yield f"(x: {rep(plain(r))}, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> {pieces}"
+        yield f"(ary: {rep(plain(r))}, indices_or_sections: int | Sequence[int], axis: int = 0) -> {pieces}"
 
 
 def _makers() -> Iterator[str]:
-    size = "N: int, M: int | None = None, k: int = 0"
-    yield from define("eye", [f"({size}, *, dtype: type[E]) -> Rep[Tensor2D[E]]"])
+    yield from define("eye", square_or_not())
     end, made = "Rep[Tensor0D[F]]", "Rep[Tensor1D[F]]"
-    options = "/, num: int = 50, *, endpoint: bool = True"
+    options = "num: int = 50, endpoint: bool = True, *"
     yield from define(
         "linspace",
         [
+            f"(start: float, stop: float, {options}, dtype: None = None) -> Rep[Tensor1D[f32]]",
             f"(start: {end}, stop: {end} | float, {options}, dtype: None = None) -> {made}",
             f"(start: float, stop: {end}, {options}, dtype: None = None) -> {made}",
             f"(start: View[Tensor0D[Any]] | float, stop: View[Tensor0D[Any]] | float, {options}, dtype: type[F])"
@@ -253,8 +265,10 @@ def _differences() -> Iterator[str]:
     yield from define(
         "diff",
         [
-            f"(x: {rep(plain(r))}, /, n: int = 1, axis: {any_axis(r)} = -1) -> {rep(plain(r))}"
+            f"(a: {rep(plain(r))}, n: int = 1, axis: {any_axis(r)} = -1, {ends}) -> {rep(plain(r))}"
             for r in COMMON_FIRST[:-1]
+            for end in [f"float | Rep[Tensor0D[D]] | {rep(plain(r))} | None = None"]
+            for ends in [f"prepend: {end}, append: {end}"]
         ],
     )
     yield from define("trapezoid", _trapezoid())
@@ -263,17 +277,17 @@ def _differences() -> Iterator[str]:
     yield from define(
         "interp",
         [
-            f"(x: {rep(tensor(r, None, 'F'))}, {points}, /, {ends}, period: float | None = None)"
+            f"(x: {rep(tensor(r, None, 'F'))}, {points}, {ends}, period: float | None = None)"
             f" -> {rep(tensor(r, None, 'F'))}"
             for r in RANKS
         ],
     )
     numbers = [
-        f"(p: Sequence[{number}], x: Rep[{like}], /) -> Rep[{like}]"
+        f"(p: Sequence[{number}], x: Rep[{like}]) -> Rep[{like}]"
         for number, like in (("float", "FT"), ("int", "ZT"))
     ]
     vectors = [
-        f"(p: Rep[Tensor1D[N]], x: {rep(tensor(r, None, 'N'))}, /) -> {rep(tensor(r, None, 'N'))}"
+        f"(p: Rep[Tensor1D[N]], x: {rep(tensor(r, None, 'N'))}) -> {rep(tensor(r, None, 'N'))}"
         for r in RANKS
     ]
     yield from define("polyval", [*vectors, *numbers])
@@ -286,6 +300,6 @@ def _trapezoid() -> Iterator[str]:
             axis = f"axis: {axis_literal(i, r)}"
             last = f"{axis} = -1" if i == r - 1 else f"*, {axis}"
             yield (
-                f"(y: {rep(tensor(r, None, 'F'))}, {points}, /, dx: float = 1.0, {last})"
+                f"(y: {rep(tensor(r, None, 'F'))}, {points}, dx: float = 1.0, {last})"
                 f" -> {rep(without(r, i, dtype='F'))}"
             )

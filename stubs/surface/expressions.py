@@ -142,6 +142,11 @@ def ints(rank: int) -> str:
     return tup(["int"] * rank) if rank else "tuple[()]"
 
 
+def shape_of(rank: int) -> str:
+    """A shape of that rank; that of a vector may be its size."""
+    return f"int | {ints(rank)}" if rank == 1 else ints(rank)
+
+
 def refused(what: str) -> str:
     """A Rep that nobody has: the first overload of a table wants it.
 

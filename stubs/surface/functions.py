@@ -22,11 +22,11 @@ from .expressions import (
     commas,
     define,
     dims,
-    ints,
     names,
     plain,
     refused,
     rep,
+    shape_of,
     template,
     tensor,
     title,
@@ -46,7 +46,7 @@ def functions() -> Iterator[str]:
         *operands, result = inspect.get_annotations(function).values()
         family = get_args(result)[0].__name__
         variable = VARIABLES[family]
-        one = [f"(x: Rep[{variable}], /) -> Rep[{variable}]"]
+        one = [f"(x: Rep[{variable}]) -> Rep[{variable}]"]
         sizes = OF_SIZES if name in ("maximum", "minimum") else ()
         yield from define(name, [*sizes, *binary(family)] if len(operands) == 2 else one)
     yield from define("select", _select())
@@ -92,64 +92,75 @@ def binary(family: str) -> Iterator[str]:
     yield f"(x: Rep[{variable}], y: Rep[{variable}], /) -> Rep[{variable}]"
 
 
-def by_sizes(condition: str, first: str, second: str) -> Iterator[str]:
+def by_sizes(condition: str, first: str, second: str, slash: str = ", /") -> Iterator[str]:
     """A choice by a comparison of sizes, a bool, between two of one type, or a number and a tensor."""
-    yield f"({condition}: bool, {first}: Rep[TT], {second}: Rep[TT], /) -> Rep[TT]"
+    yield f"({condition}: bool, {first}: Rep[TT], {second}: Rep[TT]{slash}) -> Rep[TT]"
     for family, literal in LITERALS.items():
         value = f"Rep[{VARIABLES[family]}]"
-        yield f"({condition}: bool, {first}: {value}, {second}: {literal}, /) -> {value}"
-        yield f"({condition}: bool, {first}: {literal}, {second}: {value}, /) -> {value}"
+        yield f"({condition}: bool, {first}: {value}, {second}: {literal}{slash}) -> {value}"
+        yield f"({condition}: bool, {first}: {literal}, {second}: {value}{slash}) -> {value}"
 
 
 def _select() -> Iterator[str]:
-    yield f"(pred: Rep[M], a: Rep[Y], b: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
-    yield from by_sizes("pred", "a", "b")
+    yield f"(pred: Rep[M], on_true: Rep[Y], on_false: {refused('TensorsLikeTheMask')}) -> Rep[Y]"
+    yield from by_sizes("pred", "on_true", "on_false", "")
     for r in COMMON_LAST:
         mask = f"pred: {rep(tensor(r, None, 'boolean'))}"
         for dtype, literal in (("F", "float"), ("Z", "int")):
             value = rep(tensor(r, None, dtype))
-            yield f"({mask}, a: {value}, b: {literal}, /) -> {value}"
-            yield f"({mask}, a: {literal}, b: {value}, /) -> {value}"
-        yield f"({mask}, a: {rep(tensor(r))}, b: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
+            yield f"({mask}, on_true: {value}, on_false: {literal}) -> {value}"
+            yield f"({mask}, on_true: {literal}, on_false: {value}) -> {value}"
+        yield f"({mask}, on_true: {rep(tensor(r))}, on_false: {rep(tensor(r))}) -> {rep(tensor(r))}"
 
 
 def _along_an_axis() -> Iterator[str]:
     """The result is like the argument; one default also serves functions generic in the rank."""
     for name, dtype in {"softmax": "F", "log_softmax": "F", "flip": "D"}.items():
+        x, several = ("m", " | tuple[int, ...]") if name == "flip" else ("x", "")
         along = [
-            f"(x: {rep(tensor(r, None, dtype))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, dtype))}"
+            f"({x}: {rep(tensor(r, None, dtype))}, axis: {any_axis(r)}{several}) -> {rep(tensor(r, None, dtype))}"
             for r in COMMON_FIRST[:-1]
         ]
-        last = ["(x: Rep[FT], /) -> Rep[FT]"] if dtype == "F" else []
-        yield from define(name, [*last, *along])
+        all_or_last = {
+            "F": "(x: Rep[FT]) -> Rep[FT]",
+            "D": "(m: Rep[TT], axis: None = None) -> Rep[TT]",
+        }
+        yield from define(name, [all_or_last[dtype], *along])
 
 
 def _joins() -> Iterator[str]:
     wanted = refused("TensorsOfOneTypeWithThatAxis")
     # nothing fits it but an empty list
-    refusal = f"(xs: Sequence[{wanted}], /, axis: int = 0) -> AtLeastOneTensor"
+    refusal = "(arrays: Sequence[{wanted}]{slash}, axis: int = 0) -> AtLeastOneTensor"
     joined = [
-        f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
+        f"(arrays: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
         for r in COMMON_LAST[1:]
     ]
     stacked = [
-        f"(xs: Sequence[{rep(tensor(r))}], /, axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
+        f"(arrays: Sequence[{rep(tensor(r))}], axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
         f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
         for r in COMMON_LAST
         if r < MAX_RANK
         for i in reversed(range(r + 1))
     ]
-    yield from define("concat", [refusal, *joined])
-    yield from define("stack", [refusal, *stacked])
+    yield from define("concat", [refusal.format(wanted=wanted, slash=", /"), *joined])
+    yield from define("stack", [refusal.format(wanted=wanted, slash=""), *stacked])
     yield from define(
         "pad",
         [
-            f"(x: {rep(plain(r, variable))}, widths: {tup(['tuple[int, int]'] * r)}, /, *,"
-            f" value: {number} = 0) -> {rep(plain(r, variable))}"
+            f"(array: {rep(plain(r, variable))}, pad_width: {widths}, mode: Literal['constant'] = 'constant', *,"
+            f" constant_values: {number} = 0) -> {rep(plain(r, variable))}"
             for r in COMMON_FIRST[:-1]
+            for widths in [_pad_widths(r)]
             for number, variable in (("float", "F"), ("int", "Z"))
         ],
     )
+
+
+def _pad_widths(rank: int) -> str:
+    """One number or pair for all axes, or a pair for each."""
+    pairs = tup(["tuple[int, int]"] * rank)
+    return f"int | tuple[int, int] | {pairs} | list[tuple[int, int]]"
 
 
 def _lookups() -> Iterator[str]:
@@ -157,49 +168,65 @@ def _lookups() -> Iterator[str]:
     yield from define(
         "one_hot",
         [
-            f"(indices: {rep(tensor(r, None, 'Z'))}, count: int, /, dtype: type[E])"
-            f" -> {rep(tensor(r + 1, [*dims(r), 'Any'], 'E'))}"
+            f"(x: {rep(tensor(r, None, 'Z'))}, num_classes: int, {options})"
+            f" -> {rep(tensor(r + 1, extents, dtype))}"
             for r in COMMON_FIRST
             if r < MAX_RANK
+            for last in [f"Literal[-1, {r}] = -1"]
+            for options, extents, dtype in (
+                (f"dtype: type[E], axis: {last}", [*dims(r), "Any"], "E"),
+                (f"dtype: None = None, axis: {last}", [*dims(r), "Any"], "f32"),
+                ("dtype: type[E], axis: int", ["Any"] * (r + 1), "E"),
+                ("dtype: None = None, *, axis: int", ["Any"] * (r + 1), "f32"),
+            )
         ],
     )
 
 
 def take() -> Iterator[str]:
     """The axis is replaced by the axes of the indices."""
+    options = "*, mode: IndexMode = 'error', fill_value: Filler = None"
+    for r in COMMON_FIRST[:-1]:
+        axis = f"axis: {any_axis(r)} = 0"
+        yield f"(a: {rep(plain(r))}, indices: int, {axis}, {options}) -> {rep(plain(r - 1))}"
+        yield f"(a: {rep(plain(r))}, indices: Sequence[int], {axis}, {options}) -> {rep(plain(r))}"
     for r in COMMON_FIRST[:-1]:
         for axis in range(r):
             for s in range(MAX_RANK - r + 2):
                 looked_up = dims(s, "PQUV")
                 result = tensor(r - 1 + s, [*dims(r)[:axis], *looked_up, *dims(r)[axis + 1 :]])
                 yield (
-                    f"(x: {rep(tensor(r))}, indices: {rep(tensor(s, looked_up, 'Z'))}, /,"
-                    f" axis: {axis_literal(axis, r)}{'' if axis else ' = 0'}, *,"
-                    f" mode: IndexMode = 'error', fill_value: Filler = None) -> {rep(result)}"
+                    f"(a: {rep(tensor(r))}, indices: {rep(tensor(s, looked_up, 'Z'))},"
+                    f" axis: {axis_literal(axis, r)}{'' if axis else ' = 0'}, {options})"
+                    f" -> {rep(result)}"
                 )
 
 
 def _makers() -> Iterator[str]:
     """From a static shape."""
+    yield from define("arange", _arange())
+    for name in ("zeros_like", "ones_like"):
+        yield from define(name, _likes())
     yield from define(
         "iota",
         [
-            f"(shape: {ints(r)}, /, dtype: type[N], axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
+            f"(shape: {shape_of(r)}, dtype: type[N], axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
             for r in COMMON_FIRST[:-1]
         ],
     )
     for name in ("zeros", "ones"):
         signatures = [
-            f"(shape: {ints(r)}, dtype: type[E]) -> {rep(plain(r, 'E'))}" for r in COMMON_FIRST
+            f"(shape: {shape_of(r)}, dtype: {dtype}) -> {rep(plain(r, made))}"
+            for r in COMMON_FIRST
+            for dtype, made in (("type[E]", "E"), ("None = None", "f32"))
         ]
         yield from define(name, signatures)
     yield from define(
         "full",
         [
-            f"(shape: {ints(r)}, fill_value: {number}, dtype: type[{variable}])"
-            f" -> {rep(plain(r, variable))}"
+            f"(shape: {shape_of(r)}, fill_value: {value}, dtype: {dtype}) -> {rep(plain(r, made))}"
             for r in COMMON_FIRST
-            for number, variable in PYTHON.items()
+            for value, dtype, made in _fillings()
         ]
         + [
             # resembles any call, so that mypy says what full takes rather than list its overloads
@@ -210,11 +237,38 @@ def _makers() -> Iterator[str]:
     yield from define(
         "broadcast_to",
         [
-            f"(x: {rep(plain(low))}, shape: {ints(high)}, /) -> {rep(plain(high))}"
+            f"(array: {rep(plain(low))}, shape: {shape_of(high)}) -> {rep(plain(high))}"
             for high in COMMON_FIRST
             for low in range(high, -1, -1)
         ],
     )
+
+
+def _arange() -> Iterator[str]:
+    """Of the element type behind the first number, or by its name; of i64 or f32 without one."""
+    yield "(start: int, stop: type[N], /) -> Rep[Tensor1D[N]]"
+    yield "(start: int, stop: int | None = None, step: int = 1, dtype: None = None) -> Rep[Tensor1D[i64]]"
+    yield "(start: float, stop: float | None = None, step: float = 1, dtype: None = None) -> Rep[Tensor1D[f32]]"
+    yield "(start: float, stop: float | None, step: float, dtype: type[N]) -> Rep[Tensor1D[N]]"
+    yield "(start: float, stop: float | None = None, step: float = 1, *, dtype: type[N]) -> Rep[Tensor1D[N]]"
+
+
+def _likes() -> Iterator[str]:
+    """Of one shape and element type, or another one."""
+    yield "(a: Rep[TT], dtype: None = None, *, shape: None = None) -> Rep[TT]"
+    for r in COMMON_FIRST:
+        yield f"(a: {rep(tensor(r))}, dtype: type[E], *, shape: None = None) -> {rep(tensor(r, None, 'E'))}"
+        yield f"(a: View[AnyTensor[D]], dtype: None = None, *, shape: {shape_of(r)}) -> {rep(plain(r))}"
+        yield f"(a: View[AnyTensor[Any]], dtype: type[E], *, shape: {shape_of(r)}) -> {rep(plain(r, 'E'))}"
+
+
+def _fillings() -> Iterator[tuple[str, str, str]]:
+    """A value, an element type, and that of the result."""
+    for number, default in (("bool", "boolean"), ("int", "i64"), ("float", "f32")):
+        yield number, "None = None", default
+        yield number, f"type[{PYTHON[number]}]", PYTHON[number]
+    yield "Rep[Tensor0D[D]]", "None = None", "D"
+    yield "Rep[Tensor0D[Any]]", "type[E]", "E"
 
 
 def _entropies(kind: str) -> Iterator[str]:
@@ -225,7 +279,7 @@ def _entropies(kind: str) -> Iterator[str]:
         x, rows = rep(tensor(r, None, "F")), rep(without(r, r - 1, dtype="F"))
         labels = rep(without(r, r - 1, dtype="Z")) if kind == "Z" else x
         weight = f"weight: {rep(tensor(1, dims(r)[-1:], 'F'))} | None = None"
-        given = f"logits: {x}, labels: {labels}, /, *, {weight}, {ignored}"
+        given = f"logits: {x}, labels: {labels}, *, {weight}, {ignored}"
         number = "reduction: Literal['mean', 'sum'] = 'mean'"
         yield f"({given}reduction: Literal['none'], {smoothing}) -> {rows}"
         yield f"({given}{number}, {smoothing}) -> Rep[Tensor0D[F]]"
@@ -236,16 +290,16 @@ def _losses() -> Iterator[str]:
         yield f"{name}: ReduceFloat"
     classes, probabilities = list(_entropies("Z")), list(_entropies("F"))
     labels = refused("LabelsLikeTheLogits")
-    refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, /, **options: Any) -> Rep[Any]"
+    refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, **options: Any) -> Rep[Any]"
     yield from define("cross_entropy", [refusal, *classes, *probabilities])
     option = "*, epsilon: float = 1e-5"
-    plain_norm = f"(x: Rep[FT], /, {option}) -> Rep[FT]"
+    plain_norm = f"(x: Rep[FT], {option}) -> Rep[FT]"
     scaled = [
-        f"(x: {rep(tensor(r, None, 'F'))}, scale: {last}, offset: {last}, /, {option})"
+        f"(x: {rep(tensor(r, None, 'F'))}, scale: {last}, offset: {last}, {option})"
         f" -> {rep(tensor(r, None, 'F'))}"
         for r in COMMON_LAST[1:]
         for last in [rep(tensor(1, dims(r)[-1:], "F"))]
     ]
     wanted = refused("VectorsLikeTheLastAxis")
-    refusal = f"(x: Rep[Y], scale: {wanted}, offset: Rep[M], /, {option}) -> Rep[Y]"
+    refusal = f"(x: Rep[Y], scale: {wanted}, offset: Rep[M], {option}) -> Rep[Y]"
     yield from define("layer_norm", [refusal, plain_norm, *scaled])

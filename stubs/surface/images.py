@@ -39,25 +39,25 @@ def _convolution(axes: int, more: str) -> Iterator[str]:
         options += f", dilation: {numbers} = 1, groups: int = 1"
     kernel = rep(plain(min(axes + 2, MAX_RANK), "F"))
     wanted = refused("KernelOfOneRankMoreThanAnElement")
-    yield f"(x: Rep[Y], kernel: {wanted}, bias: Rep[M] | None = None, /, *, {options}) -> Rep[Y]"
+    yield f"(input: Rep[Y], weight: {wanted}, bias: Rep[M] | None = None, *, {options}) -> Rep[Y]"
     for rank in (axes + 1, axes + 2):
         if rank <= MAX_RANK:
             x = rep(plain(rank, "F"))
             bias = f"{rep(plain(1, 'F'))} | None = None"
-            yield f"(x: {x}, kernel: {kernel}, bias: {bias}, /, *, {options}) -> {x}"
+            yield f"(input: {x}, weight: {kernel}, bias: {bias}, *, {options}) -> {x}"
 
 
 def _pool(axes: int, number: str, option: str) -> Iterator[str]:
     numbers = NUMBERS[axes]
     given = (
-        f"window: {numbers}, /, stride: {numbers} | None = None, *, padding: {padding(axes)} = 0,"
+        f"kernel_size: {numbers}, stride: {numbers} | None = None, *, padding: {padding(axes)} = 0,"
         " ceil_mode: bool = False"
     )
     for rank in range(axes, MAX_RANK + 1):
         lead = "IJKL"[: rank - axes]
         x = rep(plain(rank, number)) if not lead else rep(tensor(rank, None, number))
         result = rep(tensor(rank, [*lead, *["Any"] * axes], number))
-        yield f"(x: {x}, {given}{option}) -> {result}"
+        yield f"(input: {x}, {given}{option}) -> {result}"
 
 
 def _interpolate(factors: str) -> Iterator[str]:
@@ -70,5 +70,5 @@ def _interpolate(factors: str) -> Iterator[str]:
             rep(tensor(rank, ["I", "J", *["Any"] * (rank - 2)], "F")),
         )
         mode = f"mode: Literal[{words}] = 'nearest', align_corners: bool = False"
-        yield f"(x: {x}, /, size: {NUMBERS[rank - 2]}, *, {mode}) -> {result}"
-        yield f"(x: {x}, /, *, scale_factor: {factors}, {mode}) -> {result}"
+        yield f"(input: {x}, size: {NUMBERS[rank - 2]}, *, {mode}) -> {result}"
+        yield f"(input: {x}, *, scale_factor: {factors}, {mode}) -> {result}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .everyday import clips, repeats, swaps
+from .everyday import bounded, repeats, swaps
 from .expressions import COMMON_FIRST, any_axis, dims, method, rep, tensor
 from .functions import take
 from .sorting import indices, pairs, searches, sorts
@@ -15,8 +15,9 @@ def methods() -> Iterator[str]:
         "sort": sorts("sort"),
         "argsort": sorts("argsort"),
         "searchsorted": searches(),
-        "nonzero": indices("x"),
-        "clip": clips(),
+        "nonzero": indices("a"),
+        "round": ["(a: Rep[NT], decimals: int = 0) -> Rep[NT]"],
+        "clip": bounded("min", "max"),
         "cumsum": running(),
         "cumprod": running(),
         "take": take(),
@@ -35,8 +36,8 @@ def running() -> Iterator[str]:
     """Of running reductions."""
     for r in COMMON_FIRST[:-1]:
         x = rep(tensor(r, None, "N"))
-        yield f"(x: {x}, /, axis: {any_axis(r)}) -> {x}"
-    yield "(x: View[AnyTensor[N]], /, axis: None = None) -> Rep[Tensor1D[N]]"
+        yield f"(a: {x}, axis: {any_axis(r)}) -> {x}"
+    yield "(a: View[AnyTensor[N]], axis: None = None) -> Rep[Tensor1D[N]]"
 
 
 def transposed_matrices() -> Iterator[str]:
@@ -53,7 +54,7 @@ def transposed_matrices() -> Iterator[str]:
 
 
 def _of_self(signature: str) -> str:
-    """`(x: Rep[X], /, axis: int)` or `(a: Rep[X], v: Rep[X], /)` as a method's."""
+    """`(a: Rep[X], axis: int)` as a method's."""
     first, _, rest = signature.partition(": ")
-    assert first in ("(x", "(a"), signature
+    assert first == "(a", signature
     return f"(self: {rest}"

@@ -30,13 +30,14 @@ def networks() -> Iterator[str]:
 def _activations() -> Iterator[str]:
     plain = "silu swish mish log_sigmoid selu relu6 hard_tanh hard_sigmoid hard_swish"
     options = dict.fromkeys(plain.split(), "")
+    options["gelu"] = ", approximate: bool | Literal['none', 'tanh'] = False"
     options |= {
         "leaky_relu": ", negative_slope: float = 0.01",
         "elu": ", alpha: float = 1.0",
         "celu": ", alpha: float = 1.0",
     }
     for name, option in options.items():
-        yield from define(name, [f"(x: Rep[FT], /{option}) -> Rep[FT]"])
+        yield from define(name, [f"(x: Rep[FT]{option}) -> Rep[FT]"])
 
 
 def _losses() -> Iterator[str]:
@@ -56,23 +57,23 @@ def _losses() -> Iterator[str]:
 
 def _pairs(one: str, other: str, option: str, kinds: list[str]) -> Iterator[str]:
     wanted = refused("TensorLikeTheFirst")
-    yield f"({one}: Rep[Y], {other}: {wanted}, /, *, {option}{MEAN}) -> Rep[Tensor0D[Any]]"
+    yield f"({one}: Rep[Y], {other}: {wanted}, *, {option}{MEAN}) -> Rep[Tensor0D[Any]]"
     for kind in kinds:
         for r in COMMON_LAST:
             x = rep(tensor(r, None, "F"))
             y = {"{same}": x, "float": "float"}.get(kind) or rep(tensor(r, None, kind))
-            yield f"({one}: {x}, {other}: {y}, /, *, {option}{NONE}) -> {x}"
-            yield f"({one}: {x}, {other}: {y}, /, *, {option}{MEAN}) -> Rep[Tensor0D[F]]"
+            yield f"({one}: {x}, {other}: {y}, *, {option}{NONE}) -> {x}"
+            yield f"({one}: {x}, {other}: {y}, *, {option}{MEAN}) -> Rep[Tensor0D[F]]"
 
 
 def _divergence() -> Iterator[str]:
     wanted = refused("TensorLikeTheFirst")
-    yield f"(log_predictions: Rep[Y], targets: {wanted}, /, *, {MEAN}) -> Rep[Tensor0D[Any]]"
+    yield f"(log_predictions: Rep[Y], targets: {wanted}, *, {MEAN}) -> Rep[Tensor0D[Any]]"
     for r in COMMON_LAST[1:]:
         x = rep(tensor(r, None, "F"))
         rows = rep(without(r, r - 1, dtype="F"))
-        yield f"(log_predictions: {x}, targets: {x}, /, *, {NONE}) -> {rows}"
-        yield f"(log_predictions: {x}, targets: {x}, /, *, {MEAN}) -> Rep[Tensor0D[F]]"
+        yield f"(log_predictions: {x}, targets: {x}, *, {NONE}) -> {rows}"
+        yield f"(log_predictions: {x}, targets: {x}, *, {MEAN}) -> Rep[Tensor0D[F]]"
 
 
 def _normalizations() -> Iterator[str]:
@@ -84,42 +85,42 @@ def _normalizations() -> Iterator[str]:
         yield from define(name, _by_channels(groups, given, wanted, 3 if "inst" in name else 2))
     wanted = refused("VectorsLikeTheLastAxis")
     scaled = [
-        f"(x: {rep(tensor(r, None, 'F'))}, scale: {rep(tensor(1, dims(r)[-1:], 'F'))}, /, *, {epsilon})"
+        f"(x: {rep(tensor(r, None, 'F'))}, scale: {rep(tensor(1, dims(r)[-1:], 'F'))}, *, {epsilon})"
         f" -> {rep(tensor(r, None, 'F'))}"
         for r in COMMON_LAST[1:]
     ]
-    refusal = f"(x: Rep[Y], scale: {wanted}, /, *, {epsilon}) -> Rep[Y]"
-    yield from define("rms_norm", [refusal, f"(x: Rep[FT], /, *, {epsilon}) -> Rep[FT]", *scaled])
+    refusal = f"(x: Rep[Y], scale: {wanted}, *, {epsilon}) -> Rep[Y]"
+    yield from define("rms_norm", [refusal, f"(x: Rep[FT], *, {epsilon}) -> Rep[FT]", *scaled])
     along = [
-        f"(x: {rep(tensor(r, None, 'F'))}, /, axis: {any_axis(r)}, *, epsilon: float = 1e-12)"
+        f"(x: {rep(tensor(r, None, 'F'))}, axis: {any_axis(r)}, *, epsilon: float = 1e-12)"
         f" -> {rep(tensor(r, None, 'F'))}"
         for r in COMMON_LAST[1:]
     ]
-    last = "(x: Rep[FT], /, *, epsilon: float = 1e-12) -> Rep[FT]"
+    last = "(x: Rep[FT], *, epsilon: float = 1e-12) -> Rep[FT]"
     yield from define("normalize", [last, *along])
     yield from define("cosine_similarity", _similarity())
 
 
 def _by_channels(groups: str, statistics: str, wanted: str, least: int) -> Iterator[str]:
     epsilon = "epsilon: float = 1e-5"
-    yield f"(x: Rep[Y]{groups}, scale: {wanted}, offset: Rep[M], /, *, {epsilon}) -> Rep[Y]"
-    yield f"(x: Rep[FT]{groups}, /, *, {epsilon}) -> Rep[FT]"
+    yield f"(x: Rep[Y]{groups}, scale: {wanted}, offset: Rep[M], *, {epsilon}) -> Rep[Y]"
+    yield f"(x: Rep[FT]{groups}, *, {epsilon}) -> Rep[FT]"
     for r in COMMON_LAST:
         if r >= least:
             x, v = rep(tensor(r, None, "F")), rep(tensor(1, ["J"], "F"))
             for given in ["", statistics.format(v=v)] if statistics else [""]:
                 if given:
-                    yield f"(x: {x}{groups}, /, *, {given}{epsilon}) -> {x}"
-                yield f"(x: {x}{groups}, scale: {v}, offset: {v}, /, *, {given}{epsilon}) -> {x}"
+                    yield f"(x: {x}{groups}, *, {given}{epsilon}) -> {x}"
+                yield f"(x: {x}{groups}, scale: {v}, offset: {v}, *, {given}{epsilon}) -> {x}"
 
 
 def _similarity() -> Iterator[str]:
     wanted = refused("TensorLikeTheFirst")
     option = "*, epsilon: float = 1e-8"
-    yield f"(x: Rep[Y], y: {wanted}, /, axis: int = -1, {option}) -> Rep[Any]"
+    yield f"(x: Rep[Y], y: {wanted}, axis: int = -1, {option}) -> Rep[Any]"
     for r in COMMON_LAST[1:]:
         x = rep(tensor(r, None, "F"))
         for axis in range(r):
             default = " = -1" if axis == r - 1 else ""
             at = f"axis: Literal[{axis}, {axis - r}]{default}"
-            yield f"(x: {x}, y: {x}, /, {at}, {option}) -> {rep(without(r, axis, dtype='F'))}"
+            yield f"(x: {x}, y: {x}, {at}, {option}) -> {rep(without(r, axis, dtype='F'))}"

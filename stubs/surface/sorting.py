@@ -30,9 +30,9 @@ def sorting() -> Iterator[str]:
     for name in ("sort", "argsort"):
         yield from define(name, sorts(name))
     yield from define("top_k", _top_k())
-    yield from define("nonzero", indices("x"))
-    yield f"def flatnonzero(x: View[AnyTensor[Any]], /, {_PLACES}) -> Rep[Tensor1D[i64]]: ..."
-    yield f"def argwhere(x: View[Batched[Any, Any, Any, Any]], /, {_PLACES}) -> Rep[Tensor2D[i64]]: ..."
+    yield from define("nonzero", indices("a"))
+    yield f"def flatnonzero(a: View[AnyTensor[Any]], {_PLACES}) -> Rep[Tensor1D[i64]]: ..."
+    yield f"def argwhere(a: View[Batched[Any, Any, Any, Any]], {_PLACES}) -> Rep[Tensor2D[i64]]: ..."
     yield from define("searchsorted", searches())
     yield "median: ReduceFloat"
     for name in ("quantile", "percentile"):
@@ -46,15 +46,15 @@ def sorts(name: str) -> Iterator[str]:
     """Of `sort` and `argsort`."""
     dtype = "D" if name == "sort" else "i64"
     for r in COMMON_FIRST:
-        yield f"(x: {rep(plain(r))}, /, axis: None, {_ORDER}) -> {rep(plain(1, dtype))}"
+        yield f"(a: {rep(plain(r))}, axis: None, {_ORDER}) -> {rep(plain(1, dtype))}"
     for r in COMMON_FIRST[:-1]:
-        yield f"(x: {rep(tensor(r))}, /, axis: {any_axis(r)} = -1, {_ORDER}) -> {rep(tensor(r, None, dtype))}"
+        yield f"(a: {rep(tensor(r))}, axis: {any_axis(r)} = -1, {_ORDER}) -> {rep(tensor(r, None, dtype))}"
 
 
-def indices(x: str) -> Iterator[str]:
+def indices(x: str, slash: str = "") -> Iterator[str]:
     """A vector for each axis."""
     for r in COMMON_FIRST[:-1]:
-        yield f"({x}: {rep(plain(r))}, /, {_PLACES}) -> {tup(['Rep[Tensor1D[i64]]'] * r)}"
+        yield f"({x}: {rep(plain(r))}{slash}, {_PLACES}) -> {tup(['Rep[Tensor1D[i64]]'] * r)}"
 
 
 def _top_k() -> Iterator[str]:
@@ -64,19 +64,19 @@ def _top_k() -> Iterator[str]:
             kept = ["Any" if k == axis else d for k, d in enumerate(dims(r))]
             pair = tup([rep(tensor(r, kept, dtype)) for dtype in ("D", "i64")])
             default = " = -1" if axis == r - 1 else ""
-            yield f"(x: {rep(tensor(r))}, k: int, /, axis: {axis_literal(axis, r)}{default}) -> {pair}"
+            yield f"(operand: {rep(tensor(r))}, k: int, axis: {axis_literal(axis, r)}{default}) -> {pair}"
 
 
 def searches() -> Iterator[str]:
     """Of `searchsorted`."""
     side = "side: Literal['left', 'right'] = 'left'"
     found = [
-        f"(a: {rep(plain(1, 'N'))}, v: {rep(tensor(r, None, 'N'))}, /, {side})"
+        f"(a: {rep(plain(1, 'N'))}, v: {rep(tensor(r, None, 'N'))}, {side})"
         f" -> {rep(tensor(r, None, 'i64'))}"
         for r in COMMON_FIRST
     ]
     numbers = [
-        f"(a: {rep(plain(1, dtype))}, v: {number}, /, {side}) -> {rep(tensor(0, None, 'i64'))}"
+        f"(a: {rep(plain(1, dtype))}, v: {number}, {side}) -> {rep(tensor(0, None, 'i64'))}"
         for number, dtype in (("float", "F"), ("int", "Z"))
     ]
     yield from [*numbers, *found]
@@ -99,7 +99,7 @@ def _quantile() -> Iterator[str]:
                         continue
                     for choice in choices:
                         yield (
-                            f"(x: {rep(plain(r, 'F'))}, q: {part}, /, axis: {choice}, *,"
+                            f"(a: {rep(plain(r, 'F'))}, q: {part}, axis: {choice}, *,"
                             f" method: {methods} = 'linear', keepdims: {keep}) -> {rep(plain(rank, 'F'))}"
                         )
 
@@ -116,7 +116,7 @@ def _axes(rank: int, gone: int) -> list[str]:
 def _along_axis() -> Iterator[str]:
     mode = "*, mode: IndexMode = 'error', fill_value: Filler = None"
     taken = [
-        f"(x: {rep(plain(r))}, indices: {rep(plain(r, 'Z'))}, /, axis: {any_axis(r)} = -1, {mode})"
+        f"(arr: {rep(plain(r))}, indices: {rep(plain(r, 'Z'))}, axis: {any_axis(r)} = -1, {mode})"
         f" -> {rep(plain(r))}"
         for r in COMMON_FIRST[:-1]
     ]
@@ -124,8 +124,8 @@ def _along_axis() -> Iterator[str]:
     mode = "*, mode: WriteMode = 'error'"
     values = {"F": "float", "Z": "int", "B": "bool"}
     put = [
-        f"(x: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]],"
-        f" values: {rep(plain(r, dtype))} | {number}, /, axis: {any_axis(r)} = -1, {mode})"
+        f"(arr: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]],"
+        f" values: {rep(plain(r, dtype))} | {number}, axis: {any_axis(r)} = -1, {mode})"
         f" -> {rep(tensor(r, None, dtype))}"
         for r in COMMON_FIRST[:-1]
         for dtype, number in values.items()
@@ -135,17 +135,23 @@ def _along_axis() -> Iterator[str]:
 
 def _segments() -> Iterator[str]:
     numbers = rep(plain(1, "Z"))
-    counts = (
-        f"(x: {numbers}, /, weights: None = None, *, length: int, {_SUMS}) -> Rep[Tensor1D[i64]]"
-    )
-    sums = f"(x: {numbers}, /, weights: {rep(plain(1, 'N'))}, *, length: int, {_SUMS}) -> {rep(plain(1, 'N'))}"
-    yield from define("bincount", [counts, sums])
+    # `minlength` as NumPy, `length` as JAX calls it: one of them
+    counts, sums = "Rep[Tensor1D[i64]]", rep(plain(1, "N"))
+    forms = [
+        (f"weights: {sums}, minlength: int, *", sums),
+        (f"weights: {sums}, *, length: int", sums),
+        ("weights: None, minlength: int, *", counts),
+        ("weights: None = None, *, minlength: int", counts),
+        ("weights: None = None, *, length: int", counts),
+    ]
+    signatures = [f"(x: {numbers}, {form}, {_SUMS}) -> {made}" for form, made in forms]
+    yield from define("bincount", signatures)
     for name in ("sum", "max", "min", "prod", "mean"):
         dtype = "F" if name == "mean" else "N"
         yield from define(
             f"segment_{name}",
             [
-                f"(data: {rep(tensor(r, None, dtype))}, segment_ids: {rep(tensor(1, ['I'], 'Z'))}, /,"
+                f"(data: {rep(tensor(r, None, dtype))}, segment_ids: {rep(tensor(1, ['I'], 'Z'))},"
                 f" num_segments: int, *, {_SUMS}) -> {rep(tensor(r, ['Any', *dims(r)[1:]], dtype))}"
                 for r in COMMON_FIRST[:-1]
             ],
@@ -156,14 +162,14 @@ def _diagonals() -> Iterator[str]:
     matrices = [r for r in COMMON_FIRST if r >= 2]
     for name in ("tril", "triu"):
         yield from define(
-            name, [f"(x: {rep(tensor(r))}, /, k: int = 0) -> {rep(tensor(r))}" for r in matrices]
+            name, [f"(m: {rep(tensor(r))}, k: int = 0) -> {rep(tensor(r))}" for r in matrices]
         )
-    yield "def tri(n: int, /, dtype: type[E], *, m: int | None = None, k: int = 0) -> Rep[Tensor2D[E]]: ..."
+    yield from define("tri", square_or_not())
     yield from define(
         "diag",
         [
-            f"(x: {rep(plain(2))}, /, k: int = 0) -> {rep(plain(1))}",
-            f"(x: {rep(plain(1))}, /, k: int = 0) -> {rep(plain(2))}",
+            f"(v: {rep(plain(2))}, k: int = 0) -> {rep(plain(1))}",
+            f"(v: {rep(plain(1))}, k: int = 0) -> {rep(plain(2))}",
         ],
     )
     for name in ("diagonal", "trace"):
@@ -178,14 +184,21 @@ def _diagonals() -> Iterator[str]:
     )
 
 
+def square_or_not() -> Iterator[str]:
+    """Of `tri` and `eye`: f32 by default."""
+    yield "(N: int, M: int | None = None, k: int = 0, dtype: None = None) -> Rep[Tensor2D[f32]]"
+    yield "(N: int, M: int | None, k: int, dtype: type[E]) -> Rep[Tensor2D[E]]"
+    yield "(N: int, M: int | None = None, k: int = 0, *, dtype: type[E]) -> Rep[Tensor2D[E]]"
+
+
 def pairs(name: str) -> Iterator[str]:
     """Of `diagonal` and `trace`: the first two axes keep the names of the others."""
     lost, dtype = (1, "D") if name == "diagonal" else (2, "N")
     for r in (2, 3, 4):
         found = rep(tensor(r - lost, [*dims(r)[2:], *["Any"] * (2 - lost)], dtype))
-        start = f"(x: {rep(tensor(r, None, dtype))}, /, offset: int = 0"
+        start = f"(a: {rep(tensor(r, None, dtype))}, offset: int = 0"
         yield f"{start}, axis1: Literal[0] = 0, axis2: Literal[1] = 1) -> {found}"
         axes = f"axis1: {any_axis(r)}, axis2: {any_axis(r)}"
         x, result = rep(plain(r, dtype)), rep(plain(r - lost, dtype))
-        yield f"(x: {x}, /, offset: int, {axes}) -> {result}"
-        yield f"(x: {x}, /, offset: int = 0, *, {axes}) -> {result}"
+        yield f"(a: {x}, offset: int, {axes}) -> {result}"
+        yield f"(a: {x}, offset: int = 0, *, {axes}) -> {result}"

@@ -118,11 +118,11 @@ def reductions() -> Iterator[str]:
     for name, (dtype, wanted, more) in REDUCTION_FUNCTIONS.items():
         yield f"class {name}:"
         refusal = (
-            f"(self, x: {refused(wanted)}, /, axis: int | tuple[int, ...], *,"
+            f"(self, a: {refused(wanted)}, axis: int | tuple[int, ...], *,"
             f" keepdims: bool = False{more}) -> Any"
         )
         result = "i64" if name == "Count" else dtype
-        cases = _reduce_cases("self, x: Rep[{}], /", dtype, more, result)
+        cases = _reduce_cases("self, a: Rep[{}]", dtype, more, result)
         yield from method("__call__", [refusal, *cases])
 
 
@@ -254,7 +254,7 @@ _DROPPED = "axis: None = None, *, keepdims: Literal[False] = False"
 def places() -> Iterator[str]:
     """`argmax` and `argmin` as functions."""
     for name in ("argmax", "argmin"):
-        yield from define(name, _places("x: {}, /"))
+        yield from define(name, _places("a: {}"))
 
 
 def _places(me: str) -> Iterator[str]:
@@ -343,7 +343,7 @@ def _shapes() -> Iterator[str]:
         yield from method(
             name,
             [
-                f"(self: {rep(tensor(r))}, dtype: type[E], /) -> {rep(tensor(r, None, 'E'))}"
+                f"(self: {rep(tensor(r))}, dtype: type[E]) -> {rep(tensor(r, None, 'E'))}"
                 for r in RANKS
             ],
         )

@@ -29,14 +29,14 @@ def rows(k: int) -> dict[str, Row]:
             lambda x: nk.diagonal(x, k, -1, 0), lambda x: np.diagonal(x, k, -1, 0), (C,)
         ),
         f"trace {k}": Row(lambda x: nk.trace(x, k), lambda x: np.trace(x, k), (X,)),
-        f"tri {k}": Row(lambda: nk.tri(3, f64, m=4, k=k), lambda: np.tri(3, 4, k), ()),
+        f"tri {k}": Row(lambda: nk.tri(3, 4, k, f64), lambda: np.tri(3, 4, k), ()),
     }
 
 
 def test_laws() -> None:
     table = {name: row for k in (-2, 0, 1, 5, -5) for name, row in rows(k).items()}
     table["masks"] = Row(lambda x: nk.triu(x > 0), lambda x: np.triu(x > 0), (X,))
-    table["square"] = Row(lambda: nk.tri(2, i32), lambda: np.tri(2, dtype=np.int32), ())
+    table["square"] = Row(lambda: nk.tri(2, dtype=i32), lambda: np.tri(2, dtype=np.int32), ())
     table["none"] = Row(lambda x: nk.diag(x[:0]), lambda x: np.diag(x[:0]), (S,))
     table["indices"] = Row(lambda: nk.diag_indices(3), lambda: np.diag_indices(3), ())
     check(table)

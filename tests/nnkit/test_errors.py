@@ -100,8 +100,8 @@ row("concat ranks", RankError, "cannot concatenate Tensor1D[f32] and Tensor2D[f3
     "nk.concat([x, y])")(on(lambda x, y: nk.concat([x, y]), V, M))
 row("broadcast lower", RankError, "cannot broadcast Tensor2D[f32] to [3]: rank is lost",
     "nk.broadcast_to(x, (3,))")(on(lambda x: nk.broadcast_to(x, (3,)), M))
-row("pad", RankError, "pad takes a pair (before, after) for each of the 2 axes", "nk.pad(x, [(1, 1)])")(
-    on(lambda x: nk.pad(x, [(1, 1)]), M))
+row("pad", RankError, "pad takes a pair (before, after) for each of the 2 axes", "nk.pad(x, [(1, 1)] * 3)")(
+    on(lambda x: nk.pad(x, [(1, 1)] * 3), M))
 row("layer_norm", RankError, "layer_norm takes x alone, or x, scale and offset", "nk.layer_norm(x, x[0])")(
     on(lambda x: nk.layer_norm(x, x[0]), M))
 row("layer_norm scale", RankError, "scale and offset of layer_norm are vectors, not a Tensor2D[f32]",
@@ -178,8 +178,8 @@ row("filler", DTypeError, "1.5 is not an integer", "nk.full((2,), 1.5, i32)")(
     on(lambda x: nk.full((2,), 1.5, i32), V))
 row("pad no pairs", RankError, "pad takes a pair (before, after) for each of the 1 axes", "nk.pad(x, [1])")(
     on(lambda x: nk.pad(x, [1]), V))
-row("pad value", DTypeError, "1000 is out of range for i8", "nk.pad(n, [(1, 1)], value=1000)")(
-    on(lambda n: nk.pad(n, [(1, 1)], value=1000), np.zeros(3, np.int8)))
+row("pad value", DTypeError, "1000 is out of range for i8", "nk.pad(n, [(1, 1)], constant_values=1000)")(
+    on(lambda n: nk.pad(n, [(1, 1)], constant_values=1000), np.zeros(3, np.int8)))
 row("arange", DTypeError, "299 is out of range for i8", "nk.arange(300, i8)")(on(lambda x: nk.arange(300, i8), V))
 row("arange of booleans", DTypeError, "1 is a number, not boolean", "nk.arange(2, nk.boolean)")(
     on(lambda x: nk.arange(2, nk.boolean), V))
@@ -205,8 +205,8 @@ row("shape of floats", DTypeError, "reshape takes Python ints, not 2.0", "x.resh
     on(lambda x: x.reshape(2.0), V))
 row("staged extent", DTypeError, "zeros takes Python ints, not <Rep of Tensor0D[i32]>",
     "nk.zeros((n[0],), f32)")(on(lambda n: nk.zeros((n[0],), f32), N))
-row("no shape", DTypeError, "ones takes a shape, a tuple of ints, not 3", "nk.ones(3, f32)")(
-    on(lambda x: nk.ones(3, f32), V))
+row("no shape", DTypeError, "ones takes a shape, a tuple of ints, not 3.0", "nk.ones(3.0, f32)")(
+    on(lambda x: nk.ones(3.0, f32), V))
 row("negative extent", ShapeError, "zeros takes numbers of at least 0, not -1", "nk.zeros((-1,), f32)")(
     on(lambda x: nk.zeros((-1,), f32), V))
 row("negative width", ShapeError, "pad takes numbers of at least 0, not -1", "nk.pad(x, [(-1, 0)])")(

@@ -80,7 +80,7 @@ SMOOTH: Mapping[str, Callable[[Any], Any]] = {
     "concat": lambda x: nk.concat([x, x * x], axis=1) * 2.0,
     "stack": lambda x: nk.stack([x, x * x], axis=1) * x[0],
     "flip": lambda x: nk.flip(x, 1) * x,
-    "pad": lambda x: nk.square(nk.pad(x, [(1, 0), (2, 1)], value=2)),
+    "pad": lambda x: nk.square(nk.pad(x, [(1, 0), (2, 1)], constant_values=2)),
     "take": lambda x: nk.square(nk.take(x, nk.const(np.array([0, 0, 2, -1])), axis=1)),
     "subscript": lambda x: nk.square(x[::-2, 1:]) * x[0, 0],
     "staged subscript": lambda x: nk.square(x[nk.const(np.array(1))]),

@@ -72,7 +72,7 @@ def product(_: random.Random, rank: int) -> Step:
 
 def padding(r: random.Random, rank: int) -> Step:
     widths = [(r.randint(0, 2), r.randint(0, 1)) for _ in range(rank)]
-    return lambda x: nk.pad(x, widths, value=0.5)
+    return lambda x: nk.pad(x, widths, constant_values=0.5)
 
 
 KINDS = [elementwise] * 4 + [

@@ -24,7 +24,7 @@ def normalized_rows(p: Any, w: Any, b: Any, i: Any) -> Any:
 
 
 def padded_sums(p: Any, w: Any, b: Any, i: Any) -> Any:
-    padded = nk.layer_norm(nk.pad(p, [(2, 0), (2, 1), (0, 3)], value=2), epsilon=0.1)
+    padded = nk.layer_norm(nk.pad(p, [(2, 0), (2, 1), (0, 3)], constant_values=2), epsilon=0.1)
     sums = nk.logsumexp(padded, axis=(1, 2), keepdims=True)
     return nk.sin(nk.atan(nk.pad(w * sums, [(0, 0), (0, 0), (3, 3)]))).mean()
 

@@ -77,7 +77,7 @@ def test_distributions(dtype: Any) -> None:
     uniform = array(random.uniform(key, (20_000,), dtype=dtype))
     assert 0 <= uniform.min() and uniform.max() < 1
     assert abs(uniform.mean() - 0.5) < 0.01 and abs(uniform.var() - 1 / 12) < 0.005
-    wide = array(random.uniform(key, (20_000,), low=-2.0, high=6.0, dtype=dtype))
+    wide = array(random.uniform(key, (20_000,), minval=-2.0, maxval=6.0, dtype=dtype))
     assert abs(wide.mean() - 2.0) < 0.1 and -2 <= wide.min() and wide.max() <= 6
     normal = array(random.normal(key, (20_000,), dtype=dtype))
     assert np.isfinite(normal).all()
@@ -111,7 +111,7 @@ def test_split_makes_new_keys() -> None:
     ("dtype", "largest"), [(f16, 65504.0), (bf16, 2.0**127), (f32, 3.4e38), (f64, 1.7e308)]
 )
 def test_a_range_whose_length_overflows_is_filled(dtype: Any, largest: float) -> None:
-    x = array(random.uniform(random.key(3), (4000,), low=-largest, high=largest, dtype=dtype))
+    x = array(random.uniform(random.key(3), (4000,), minval=-largest, maxval=largest, dtype=dtype))
     quarters = np.floor(x.astype(np.float64) / largest * 2).astype(int)
     counts = np.bincount(quarters + 2, minlength=4)
     assert counts.size <= 5 and counts[:4].min() > 900 and counts[4:].sum() < 20
@@ -123,8 +123,8 @@ def test_wrong_arguments() -> None:
         random.uniform(key, (2,), dtype=i64)
     with pytest.raises(nk.ShapeError, match="normal takes numbers of at least 0, not -1"):
         random.normal(key, (-1,))
-    with pytest.raises(nk.DTypeError, match="uniform takes a shape, a tuple of ints, not 3"):
-        random.uniform(key, 3)
+    with pytest.raises(nk.DTypeError, match=r"uniform takes a shape, a tuple of ints, not 3\.0"):
+        random.uniform(key, 3.0)
     with pytest.raises(nk.DTypeError, match="out of range"):
         random.key(2**63)
     with pytest.raises(nk.NNKitError):

@@ -294,7 +294,7 @@ def test_sizes_may_be_extents() -> None:
             nk.segment_prod(x, s, n + 1),
             nk.bincount(s, length=n - 1),
             nk.top_k(x, n - 1)[0],
-            nk.tri(n, nk.f32, k=0),
+            nk.tri(n, k=0),
         )
 
     for n in (3, 4):

@@ -205,7 +205,6 @@ MISUSE: Final = {
     "moveaxis": (lambda x: nk.moveaxis(x, (0, 1), 0), "as many places as axes"),
     "eye of floats": (lambda x: nk.eye(2.5, dtype=f32), "takes Python ints"),
     "linspace of integers": (lambda x: nk.linspace(0, 1, 3, dtype=i32), "linspace makes floats"),
-    "linspace of numbers": (lambda x: nk.linspace(0.0, 1.0), "takes the element type"),
     "linspace of rows": (lambda x: nk.linspace(x, 1.0), "linspace takes scalars"),
     "meshgrid of matrices": (lambda x: nk.meshgrid(x), "meshgrid takes vectors"),
     "indexing": (lambda x: nk.meshgrid(x[0], indexing="ji"), "indexing is 'xy' or 'ij'"),

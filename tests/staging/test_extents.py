@@ -38,7 +38,7 @@ def drawn(shape: tuple[int, ...]) -> Any:
     logits = nk.zeros((shape[0], 5), f64)
     return (
         nk.random.normal(key, shape, dtype=f64)
-        + nk.random.uniform(key, shape, low=1.0, high=3.0, dtype=f64)
+        + nk.random.uniform(key, shape, minval=1.0, maxval=3.0, dtype=f64)
         + nk.random.gumbel(key, shape, dtype=f64)
         + nk.random.bernoulli(key, 0.5, shape).cast(f64)
         + nk.random.categorical(key, logits, shape=(shape[1], shape[0])).cast(f64).T
@@ -96,7 +96,7 @@ SIZES = {
         lambda v: nk.concat([v[v.shape[0] // 2 :], v[: v.shape[0] // 2]]), lambda v: np.roll(v, 3), (V,)
     ),
     "pad": Row(
-        lambda v: nk.pad(v, ((v.shape[0] - 4, v.shape[0] // 2),), value=v.shape[0]),
+        lambda v: nk.pad(v, ((v.shape[0] - 4, v.shape[0] // 2),), constant_values=v.shape[0]),
         lambda v: np.pad(v, ((1, 2),), constant_values=5.0), (V,)
     ),
     "take": Row(lambda v: nk.take(v, v.shape[0] - 2), lambda v: v[3], (V,)),

@@ -55,7 +55,6 @@ def rejected(
     nk.repeat(m, 2, axis=2)    # E
     nk.eye(3, f32)    # E
     nk.eye(2.0, dtype=f32)    # E
-    nk.linspace(0.0, 1.0)    # E
     nk.meshgrid(m, m)    # E
     nk.diff(m, axis=2)    # E
     nk.interp(m, d, d)    # E

@@ -60,7 +60,6 @@ def shapes(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], q: Rep[Tensor4D[f3
     nk.stack([q, q])    # E
     nk.pad(m, ((0, 1),))    # E
     nk.broadcast_to(m, (3,))    # E
-    nk.zeros((2, 3))    # E
     nk.zeros((2, 3), 0.0)    # E
     nk.zeros((1, 2, 3, 4, 5), f32)    # E
     a: Rep[Float1D] = nk.zeros((2, 3), f32)    # E
@@ -78,7 +77,6 @@ def lookups(table: Rep[Tensor2D[f32, In, Out]], rows: Rep[Tensor1D[i64, Batch]],
     nk.take(table, rows, mode="drop")    # E
     a: Rep[Tensor2D[f32, In, Out]] = nk.take(table, rows)    # E
     nk.one_hot(h, 10, f32)    # E
-    nk.one_hot(rows, 10)    # E
     del a
 
 def losses(x: Rep[Tensor2D[f32, Batch, Out]], y: Rep[Tensor1D[i64, Batch]], z: Rep[Tensor1D[i64, In]], v: Rep[Tensor1D[f32, In]], n: Rep[Tensor2D[i32]]) -> None:
@@ -94,7 +92,6 @@ def numbers(key: Rep[Scalar[i64]], small: Rep[Scalar[i32]]) -> None:
     random.normal(0, (2, 3))    # E
     random.normal(small, (2, 3))    # E
     random.normal(key, (2, 3), dtype=i32)    # E
-    random.uniform(key, 3)    # E
     a: Rep[Float1D] = random.normal(key, (2, 3))    # E
     b: Rep[Tensor2D[f16]] = random.normal(key, (2, 3), dtype=bf16)    # E
     c, d, e = random.split(key)    # E

@@ -57,7 +57,7 @@ def numbers(
     assert_type(nk.clip(m, v, v), Rep[Tensor2D[f32]])
     assert_type(nk.clip(m, m, 1.0), Rep[Tensor2D[f32]])
     assert_type(nk.clip(m, -1.0, m), Rep[Tensor2D[f32]])
-    assert_type(nk.clip(n, n, max=3), Rep[Tensor1D[i32]])
+    assert_type(nk.clip(n, n, 3), Rep[Tensor1D[i32]])
     assert_type(nk.clip(n, max=3), Rep[Tensor1D[i32]])
     assert_type(nk.nan_to_num(m, nan=1.0), Rep[Tensor2D[f32]])
 

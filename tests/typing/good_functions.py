@@ -83,7 +83,7 @@ def shapes(s: Rep[Scalar[f32]], v: Rep[Tensor1D[f32, In]], m: Rep[Tensor2D[f32, 
     assert_type(nk.concat((m, m)), Rep[Tensor2D[f32]])
     assert_type(nk.flip(m, axis=0), Rep[Tensor2D[f32, Batch, In]])
     assert_type(nk.pad(m, ((0, 1), (2, 3))), Rep[Tensor2D[f32]])
-    assert_type(nk.pad(v, ((0, 1),), value=1.0), Rep[Float1D])
+    assert_type(nk.pad(v, ((0, 1),), constant_values=1.0), Rep[Float1D])
     assert_type(nk.broadcast_to(v, (3, 4)), Rep[Float2D])
     assert_type(nk.broadcast_to(s, ()), Rep[Scalar[f32]])
     assert_type(v[::2], Rep[Float1D])
@@ -121,12 +121,12 @@ def losses(x: Rep[Tensor2D[f32, Batch, Out]], y: Rep[Tensor1D[i64, Batch]], one:
 def numbers(key: Rep[Scalar[i64]]) -> None:
     assert_type(random.key(0), Scalar[i64])
     assert_type(random.normal(random.key(0), (2, 3)), Float2D)
-    assert_type(random.uniform(random.key(0), (2,), low=-1.0, dtype=f64), Tensor1D[f64])
+    assert_type(random.uniform(random.key(0), (2,), minval=-1.0, dtype=f64), Tensor1D[f64])
     assert_type(nk.random.normal(key, (2, 3, 4, 5)), Rep[Tensor4D[f32]])
     assert_type(random.uniform(key, (), dtype=bf16), Rep[Scalar[bf16]])
     a, b = random.split(key)
     assert_type(a, Rep[Scalar[i64]])
-    assert_type(random.split(random.key(1), count=5), tuple[Scalar[i64], ...])
+    assert_type(random.split(random.key(1), num=5), tuple[Scalar[i64], ...])
     del b
 
 @staged

@@ -56,7 +56,7 @@ def diagonals(m: Rep[Matrix], n: Rep[Named], v: Rep[Vector], t: Rep[Tensor3D[f32
     assert_type(nk.trace(m), Rep[Number])
     assert_type(nk.diagonal(t, 0, 1, 2), Rep[Matrix])
     assert_type(nk.trace(t, axis1=-2, axis2=-1), Rep[Vector])
-    assert_type(nk.tri(3, f32, k=1), Rep[Matrix])
+    assert_type(nk.tri(3, k=1), Rep[Matrix])
     assert_type(nk.diag_indices(3), tuple[Rep[Indices], Rep[Indices]])
 
 
