@@ -9,12 +9,15 @@ PEERS := .venv-bench
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore
 STAMP := $(VENV)/stamp
 OUT := examples/out
+# what depends on the machine, and laws of whole programs
+WIDTHS := tests/core/kernels tests/jit tests/ir tests/nnkit/test_random_programs.py tests/nnkit/test_whole_programs.py \
+  tests/nnkit/test_gradients_of_programs.py tests/nnkit/test_elementwise.py tests/nnkit/test_reductions.py tests/nnkit/test_sorting.py
 MISTAKE := build/mistake.py
 # the tests start many processes, each of which would compile all Python files
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: run test mypy pyright check fmt bench bench-all irdiff fuzz clean help
+.PHONY: run test test-widths mypy pyright check fmt bench bench-all irdiff fuzz clean help
 
 # a line of examples/digits.py ends with `# mistake: ...`: what to write instead to make one
 run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy has checked it
@@ -62,6 +65,12 @@ bench: $(PEERS)/stamp  ## compare with JAX and PyTorch, some five minutes; write
 
 bench-all: $(PEERS)/stamp  ## the same with the rows that take long, some twenty minutes
 	$(PEERS)/bin/python -m benchmarks --all --output benchmarks/results.md
+
+test-widths: $(STAMP)-test  ## the tests of code for every width of vectors, at every level of optimisation, on one and two threads (half an hour)
+	@set -e; run() { echo "== $$*"; env $$1 $(BIN)/pytest -q --no-header -n 2 --dist loadfile -m "not slow" $$2 $(WIDTHS); }; \
+	if [ "$$(uname -m)" = x86_64 ]; then cpus="x86-64 x86-64-v3 x86-64-v4"; else cpus=generic; fi; \
+	for cpu in $$cpus; do for threads in 1 2; do run "NNKIT_CPU=$$cpu NNKIT_NUM_THREADS=$$threads" --level=2; done; done; \
+	for level in 0 1 3; do run NNKIT_NUM_THREADS=2 --level=$$level; done
 
 irdiff: $(STAMP)-test  ## compare the LLVM code of all examples and tests with that of another commit: make irdiff BASE=main
 	$(BIN)/python -m benchmarks.irdiff $(or $(BASE),HEAD)

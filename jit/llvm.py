@@ -15,6 +15,7 @@ one serves for a few modules, and is dropped after the last of them.
 The object file is bytes, so that it can be stored and loaded again without steps 1 and 2.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +26,7 @@ from typing import Final, TypeVar
 
 from llvmlite import binding
 
+from ..core.errors import UnsupportedError
 from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
 from .half import conversions_for
 
@@ -34,6 +36,18 @@ REGISTERS: Final = "nnkit-registers"
 MODULES_PER_LLJIT: Final = 16
 """Modules that an LLJIT serves before the next one is made. With 16, a module takes 8 KiB of the LLJIT's own memory,
 and 0.1 ms of the time to make one; a module that stays while the others go keeps 135 KiB of theirs."""
+
+CPU_VARIABLE: Final = "NNKIT_CPU"
+
+X86_LEVELS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "x86-64": (XMM_BYTES, ""),
+        "x86-64-v2": (XMM_BYTES, "popcnt sse4.2"),
+        "x86-64-v3": (YMM_BYTES, "avx2 bmi2 f16c fma movbe"),
+        "x86-64-v4": (ZMM_BYTES, "avx2 bmi2 f16c fma movbe avx512bw avx512cd avx512dq avx512vl"),
+    }
+)
+"""The levels of the psABI of x86-64: the width of vectors, and LLVM's names of the features that tell them apart."""
 
 DEEP_LOOPS: Final = "nnkit-deep-loops"
 """The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
@@ -184,15 +198,47 @@ class Engine:
 
 @cache
 def host_machine() -> TargetMachine:
-    """The machine that this process runs on."""
+    """The machine that this process runs on, or what `NNKIT_CPU` says to be compiled for on it.
+
+    Raises: UnsupportedError when that is no such level, or one whose instructions this machine has not.
+    """
+    level = os.environ.get(CPU_VARIABLE, "")
+    return _host() if level in ("", "native") else _of_level(level, _host())
+
+
+def _of_level(name: str, host: TargetMachine) -> TargetMachine:
+    """A level of instructions that the host has, too."""
+    levels = X86_LEVELS if host.triple.startswith("x86_64") else {"generic": (XMM_BYTES, "")}
+    if name not in levels:
+        known = ", ".join(("native", *levels))
+        raise UnsupportedError(f"{CPU_VARIABLE} is {name!r}; what it knows is {known}")
+    width, needed = levels[name]
+    missing = [each for each in needed.split() if f"+{each}" not in host.features.split(",")]
+    if missing:
+        lacks = ", ".join(missing)
+        raise UnsupportedError(f"{CPU_VARIABLE} is {name!r}, and this machine has no {lacks}")
+    is_arm = not host.triple.startswith("x86_64")
+    return TargetMachine(
+        triple=host.triple,
+        cpu=name,
+        features="",
+        vector_bytes=width,
+        vector_registers=32 if is_arm or width == ZMM_BYTES else 16,
+        scalef=width == ZMM_BYTES,
+        fma=is_arm or "fma" in needed,
+    )
+
+
+def _host() -> TargetMachine:
     features = binding.get_host_cpu_features()
+    triple = binding.get_process_triple()
     x86_512 = features.get("avx512f", False)
     flat = features.flatten()
     if x86_512:
         # Many Intel CPUs are tuned for half vectors; our kernels choose their width themselves.
         flat += ",-prefer-256-bit"
     return TargetMachine(
-        triple=binding.get_process_triple(),
+        triple=triple,
         cpu=binding.get_host_cpu_name(),
         features=flat,
         vector_bytes=ZMM_BYTES
@@ -203,7 +249,7 @@ def host_machine() -> TargetMachine:
         # AVX-512 and NEON have 32, AVX2 and SSE2 16
         vector_registers=32 if x86_512 or features.get("neon", False) else 16,
         scalef=x86_512,
-        fma=features.get("fma", True),  # LLVM names it on x86 only; elsewhere every CPU has it
+        fma=features.get("fma", not triple.startswith("x86_64")),  # elsewhere every CPU has it
     )
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import settings
 from llvmlite import binding
 
-from nnkit.jit.llvm import Engine
+from nnkit.core.driver import stages
+from nnkit.jit.llvm import Engine, optimization_level
 
 os.environ.setdefault("NNKIT_QUIET", "1")  # how long a compile takes is that of the machine
 
@@ -21,6 +22,20 @@ FUZZED = 2000
 settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("fuzz", deadline=None, max_examples=FUZZED)
 settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test-widths` compiles at every level; for which machine, and on how many threads, the environment says."""
+    parser.addoption("--level", type=int, help="compile at -O0 to -O3")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    level = config.getoption("level")
+    if level is not None:
+        for function in (stages.advance, stages.passes_to):
+            assert function.__kwdefaults__ is not None and "level" in function.__kwdefaults__
+            function.__kwdefaults__["level"] = level
+        optimization_level.__defaults__ = (level,)
 
 
 _COSTLY = (

@@ -33,7 +33,7 @@ _LEAST_ROWS: Final = 4
 """Rows from which it pays to turn the columns of the other matrix."""
 
 _LEAST_VECTOR: Final = 32
-"""Bytes of a vector register from which kernels are faster than a BLAS."""
+"""Bytes of a vector register from which kernels are faster than a BLAS; where there is none, any kernel is."""
 
 
 def write_product_kernels(block: Block, target: Target) -> None:
@@ -63,7 +63,8 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
     """Whether a kernel computes it."""
     if not isinstance(product.op, MatrixProduct):
         return False
-    if not target.fma or target.vector_bytes < _LEAST_VECTOR or not is_enabled("kernels"):
+    is_narrow = target.has_blas and target.vector_bytes < _LEAST_VECTOR
+    if not target.fma or is_narrow or not is_enabled("kernels"):
         return False
     a, b = (operand.tensor for operand in product.operands)
     m, n, k = sizes_of(product.op, a, b)

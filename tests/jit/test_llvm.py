@@ -7,10 +7,12 @@ import subprocess
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nnkit.core.errors import UnsupportedError
 from nnkit.jit import llvm
 
 SQUARE = """
@@ -159,6 +161,26 @@ def test_target() -> None:
     assert target.fma or target.vector_bytes == 16
     assert target.cpu in target.identity
     assert target is llvm.host_machine()
+
+
+@pytest.mark.skipif(not llvm.host_machine().triple.startswith("x86_64"), reason="levels of x86-64")
+def test_levels_of_instructions_that_the_machine_has() -> None:
+    host = replace(llvm.host_machine(), features="+popcnt,+sse4.2,-avx2")
+    found = llvm._of_level("x86-64-v2", host)
+    assert (found.cpu, found.features, found.vector_bytes, found.fma) == (
+        "x86-64-v2",
+        "",
+        16,
+        False,
+    )
+    with pytest.raises(UnsupportedError, match="'x86-64-v3', and this machine has no avx2, bmi2"):
+        llvm._of_level("x86-64-v3", host)
+    with pytest.raises(
+        UnsupportedError, match="NNKIT_CPU is 'zen99'; what it knows is native, x86-64, x86-64-v2"
+    ):
+        llvm._of_level("zen99", host)
+    with pytest.raises(UnsupportedError, match="what it knows is native, generic"):
+        llvm._of_level("x86-64", replace(host, triple="aarch64-linux-gnu"))
 
 
 def test_threads() -> None:
