@@ -47,9 +47,9 @@ class Literal(Pure):
         return dtype.load(stored).reshape(() if self.is_splat else self.type.shape)
 
     def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
-        elements = self.elements()
-        if self.type.dtype.is_float or not elements.size:
+        if self.type.dtype.is_float or not self.type.size:
             return None
+        elements = self.elements()
         return int(elements.min()), int(elements.max())
 
     def splat_value(self) -> Any:

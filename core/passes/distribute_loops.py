@@ -117,15 +117,12 @@ class _Body:
 
     def is_product(self, instruction: Instruction) -> bool:
         """Whether it is the product of something indexed with one matrix for all rounds."""
+        if not instruction.results or not self.indexed.issuperset(instruction.results):
+            return False
         batched = [x in self.indexed for x in instruction.operands]
-        return (
-            any(batched)
-            and all(
-                is_one or self._is_at_hand(x)
-                for x, is_one in zip(instruction.operands, batched, strict=True)
-            )
-            and instruction.result in self.indexed
-            and instruction.op.gains_from_batch(instruction.operands, batched)
+        return instruction.op.gains_from_batch(instruction.operands, batched) and all(
+            is_one or self._is_at_hand(x)
+            for x, is_one in zip(instruction.operands, batched, strict=True)
         )
 
     def take(self, block: Block, product: Instruction) -> bool:

@@ -65,7 +65,7 @@ def _visit(block: Block, known: dict[Value, IntegerRange]) -> bool:
             known[instruction.result] = found
             changed |= _answer(instruction, found)
         op = instruction.op.with_indices_inside(instruction.operands, ranges)
-        if op != instruction.op:
+        if op is not instruction.op and op != instruction.op:
             instruction.op = op
             changed = True
     return changed

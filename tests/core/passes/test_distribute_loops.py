@@ -62,6 +62,13 @@ TAKEN = {
         "%p = dot %m: <3 x 10 x f64>, %w: <10 x 10 x f64>\n"
         "%a = reduce %p: <3 x 10 x f64> by add along 0",
     ),
+    "beside a loop with two results": (
+        0,
+        6,
+        ROW + "%j, %k = for 0: i64 upto %i: i64 carrying %i: i64, %n: i64 {\n"
+        "'inner(%l: i64, %c: i64, %d: i64):\n%o = add %c: i64, %d: i64\nyield %d: i64, %o: i64\n}\n"
+        + PRODUCT,
+    ),
     "a constant matrix": (
         0,
         6,
