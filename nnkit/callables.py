@@ -45,6 +45,7 @@ from .introspection import (
 from .partial_functions import rest_names, with_functions, with_rest
 from .reps import const_beside
 from .staging import staged_functions
+from .staging.calls_at_hand import callee_for
 from .staging.custom_rules import set_jvp, set_vjp
 from .staging.expression import active_traces, current_trace
 from .staging.named_dimensions import NamedDimensions
@@ -56,7 +57,6 @@ from .staging.staged_functions import (
     PythonFunction,
     Stageable,
     call,
-    callee_for,
     is_staged_function,
     note_use,
 )
@@ -293,7 +293,7 @@ class StagedFunction(WithCode):
             return self._expand(reps)
         given = [rep.expression for rep in reps if not rep.is_function]
         try:
-            callee = callee_for(partial(self.stageable.callee, specs), given)
+            callee = callee_for(self.stageable, partial(self.stageable.callee, specs), given)
         except FunctionResult as result:
             self._note_rest(specs, result)
             return self._expand(reps)

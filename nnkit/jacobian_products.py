@@ -24,6 +24,7 @@ from .derivative_checks import (
 )
 from .functions import zeros_like
 from .reps import tup
+from .staging.calls_at_hand import callee_for
 from .staging.derivatives import Derivative, Gradient, TangentMap, finished_callee, results_of
 from .staging.expression import Callee, MakeAggregate, make
 from .staging.primitive import differentiation_error, staging_error
@@ -34,7 +35,6 @@ from .staging.staged_functions import (
     PythonFunction,
     Stageable,
     argument_error,
-    callee_for,
 )
 from .static_parameters import passing_statics
 from .wrt import Selection, select
@@ -209,7 +209,7 @@ def _callee(made: Stageable, of: StagedFunction, passed: Sequence[Rep]) -> Calle
     specs = tuple(FunctionSpec(rep) if rep.is_function else rep.spec for rep in passed)
     try:
         given = [rep.expression for rep in passed if not rep.is_function]
-        return callee_for(partial(finished_callee, of.stageable, specs), given)
+        return callee_for(of.stageable, partial(finished_callee, of.stageable, specs), given)
     except FunctionResult:
         raise staging_error(
             f"{made.name} returns staged functions: only a function of tensors, structs "

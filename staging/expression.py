@@ -246,6 +246,8 @@ class Trace(Callee):
     """Whether a derivative has asked for the rules of this one and of all that it calls."""
     types: Any = None
     """Finds the types of values while it is run for known shapes: a `known_shapes.TypeLookup`."""
+    at_hand: Shapes | tuple[Expression, ...] | None = None
+    """While it is run: of the call that it is run for, the shapes of the arguments, or the arguments."""
 
     @property
     def key(self) -> CalleeKey:

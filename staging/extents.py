@@ -20,7 +20,7 @@ from ..core.errors import ShapeError
 from ..core.ir import Builder, Value
 from ..core.types import Shape
 from .expression import Expression, Parameter, ShapeDependent, make
-from .known_shapes import known_shape
+from .known_shapes import known_shape, shapes_in_sight
 from .spec import Spec
 
 ShapeLookup: TypeAlias = Callable[[Expression], Shape]
@@ -236,7 +236,13 @@ class SymbolicNumber:
         return shown
 
     def __repr__(self) -> str:
-        return str(self)
+        """The number in the call at hand, where a tensor has no name to speak of its size by."""
+        shown = str(self)
+        shapes = shapes_in_sight(self.tensors) if "…" in shown else None
+        if shapes is None:
+            return shown
+        found = dict(zip(self.tensors, shapes, strict=True))
+        return repr(self.value(lambda tensor: found[tensor]))
 
 
 class Extent(SymbolicNumber):

@@ -6,6 +6,7 @@
    has the function traced again for these: `PythonFunction.callee` with shapes.  It is from then on, once per shapes.
 3. In such a run sizes are symbolic as before; a number that is asked for is computed from the types of what the trace
    has so far, which a `TypeLookup` finds by a probe (`shapes_in_traces`).
+4. What is printed shows sizes as numbers in both kinds of runs: `shapes_in_sight`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Protocol
+from typing import Protocol, cast
 
 from ..core.errors import InternalError, NNKitError, StagingError
 from ..core.location import HasLocation
@@ -96,6 +97,40 @@ def shapes_at_hand(values: Sequence[Expression], request: ShapeRequest) -> Shape
         "take the size of an argument, or annotate the result of the recursion with dimensions that have names, as an "
         "argument has them",
     )
+
+
+def shapes_in_sight(values: Sequence[Expression]) -> Shapes | None:
+    """The shapes of the tensors in values in the call at hand, to be shown; None where they are not known.
+
+    Unlike `shapes_at_hand` it has nothing traced again, and never fails.
+    """
+    functions = [trace for trace in active_traces() if trace.origin is not None]
+    before = [trace.types for trace in functions]
+    lookup: TypeLookup | None = None
+    try:
+        for trace in functions:
+            if trace.types is None and (shapes := _shapes_of_call(trace, lookup)) is not None:
+                trace.types = type_lookup(trace, shapes)
+            lookup = trace.types or lookup
+        if not functions:
+            lookup = type_lookup(Trace("", ()), ())
+        return None if lookup is None else lookup.shapes_of(values)
+    except (NNKitError, NeedsShapes):
+        return None
+    finally:
+        for trace, types in zip(functions, before, strict=True):
+            trace.types = types
+
+
+def _shapes_of_call(trace: Trace, around: TypeLookup | None) -> Shapes | None:
+    """The shapes of the arguments that `trace` is run for; `around` knows the values of the functions around it."""
+    given = trace.at_hand
+    if given is None or not any(isinstance(one, Expression) for one in given):
+        return cast("Shapes | None", given)
+    arguments = cast("tuple[Expression, ...]", given)[: len(trace.inputs)]
+    if [one.type for one in arguments] != [one.type for one in trace.inputs] or around is None:
+        return None
+    return around.shapes_of(arguments)
 
 
 @singledispatch

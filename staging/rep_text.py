@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .expression import Constant, Parameter
+from .known_shapes import shapes_in_sight
 from .rep_base import RepBase, help_for_missing
 from .spec import StructSpec, TensorSpec, TupleSpec
 
@@ -21,10 +22,12 @@ _NOT_OF_TENSORS: Final = {*_OF_FUNCTIONS, "set", "unpack", *_INTERNAL} - {*_OF_A
 
 
 def described(rep: RepBase) -> str:
-    """Rank, element type and shape, as far as a name or number is known for each extent."""
+    """Rank, element type and shape: that of the call at hand or, where none is known, a name for each extent."""
     words = f"<Rep of {rep.spec.words}"
     if not isinstance(rep.spec, TensorSpec) or not rep.spec.rank:
         return f"{words}>"
+    if (shapes := shapes_in_sight([rep.expression])) is not None:
+        return f"{words} of shape {shapes[0]}>"
     match rep.expression.operation:
         case Parameter(name=name):
             extents = [f"{name}.shape[{axis}]" for axis in range(rep.spec.rank)]

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, StagingError
 from ..core.location import HasLocation
+from .calls_at_hand import CALLED, AtHand
 from .carry import kind, with_article
 from .epochs import this_epoch
 from .expression import (
@@ -35,7 +36,7 @@ from .expression import (
     tracing,
     with_location,
 )
-from .known_shapes import NeedsShapes, ShapeRequest, shapes_at_hand, type_lookup
+from .known_shapes import NeedsShapes, ShapeRequest, type_lookup
 from .named_dimensions import NamedDimensions
 from .number_help import typed_number
 from .primitive import located
@@ -153,12 +154,12 @@ class PythonFunction(Stageable):
                 return known
             if specs not in self.needs:
                 try:
-                    return self._trace_once(specs, None)
+                    return self._trace_once(specs, None, shapes)
                 except NeedsShapes as error:
                     _note_needs(self.needs, specs, error.request)
             if shapes is None:
                 raise NeedsShapes(self.needs[specs])
-            return self._trace_once(specs, shapes)
+            return self._trace_once(specs, shapes, shapes)
 
     def known(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Trace | None:
         """The trace for these types, or for these shapes alone, if it is of this epoch."""
@@ -191,24 +192,26 @@ class PythonFunction(Stageable):
         self.reads = RECORDED.add(reads_of(self.function).without_changes_since(before))
         return returned
 
-    def _trace_once(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> Trace:
+    def _trace_once(
+        self, specs: tuple[Spec, ...], shapes: Shapes | None, at_hand: Shapes | None
+    ) -> Trace:
         """The trace for these types: the one in progress, or a new one."""
         running = in_progress(self, (specs, shapes))
         if running is None:
-            return self._trace(specs, shapes)
+            return self._trace(specs, shapes, at_hand or CALLED.arguments_of(self))
         if running in active_traces():
             note_recursion(running)
         else:
             join_member(running)
         return running
 
-    def _trace(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> Trace:
+    def _trace(self, specs: tuple[Spec, ...], shapes: Shapes | None, at_hand: AtHand) -> Trace:
         """Run the function; twice, if it calls itself before it is known what it returns."""
-        trace = self._attempt(specs, shapes, self.declared_result)
+        trace = self._attempt(specs, shapes, self.declared_result, at_hand)
         assert trace.progress is not None
         if trace.progress.guesses and not trace.progress.assumes:
             discard(trace)
-            trace = self._attempt(specs, shapes, trace.result)
+            trace = self._attempt(specs, shapes, trace.result, at_hand)
         for valid in finish(trace):
             assert isinstance(valid.origin, PythonFunction)
             valid.origin.keep(valid)
@@ -219,7 +222,11 @@ class PythonFunction(Stageable):
         keep_callee(self.traces, trace)
 
     def _attempt(
-        self, specs: tuple[Spec, ...], shapes: Shapes | None, result: Spec | None
+        self,
+        specs: tuple[Spec, ...],
+        shapes: Shapes | None,
+        result: Spec | None,
+        at_hand: AtHand,
     ) -> Trace:
         """One run, as a function that returns a `result`; None if that is not known."""
         is_known = result is not None and not is_open(result)
@@ -233,6 +240,7 @@ class PythonFunction(Stageable):
             is_wrapper=self.is_wrapper,
             shapes=shapes,
             is_determined=is_known and not isinstance(result, CallableSpec),
+            at_hand=at_hand,
         )
         if result is not None and is_known:
             trace.result = result
@@ -251,7 +259,7 @@ class PythonFunction(Stageable):
                 raise
             raise with_definition(plain(error), self) from None
         finally:
-            trace.types = None
+            trace.types = trace.at_hand = None
         trace.result = trace.output.type
         trace.captures = free_expressions([*trace.effects, trace.output], trace)
         return trace
@@ -317,20 +325,6 @@ def _note_needs(
     while len(needs) >= _MOST_SHAPES:
         del needs[next(iter(needs))]
     needs[specs] = request
-
-
-def callee_for(
-    find: Callable[[Shapes | None], _Callee], arguments: Sequence[Expression]
-) -> _Callee:
-    """What `find` gives for all shapes, or for those of the arguments.
-
-    Raises: NeedsShapes where these are not known.
-    """
-    try:
-        return find(None)
-    except NeedsShapes as error:
-        request = error.request
-    return find(shapes_at_hand(arguments, request))
 
 
 def known_or_made(

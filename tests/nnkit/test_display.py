@@ -108,16 +108,48 @@ def test_dir_shows_what_users_need() -> None:
     assert public(dir(STRUCT)) == {"w", "layers", "replace"}
 
 
-def test_a_rep_prints_with_its_shape() -> None:
-    def shown(x: Any, p: Any) -> list[str]:
-        return [repr(x), str(x.sum(axis=0)), f"{x.sum()}", repr(p), repr(nk.const(MATRIX))]
+def test_a_rep_prints_with_the_shape_of_the_call_at_hand() -> None:
+    shown: list[str] = []
 
-    assert staged(shown, MATRIX, STRUCT) == [
-        "<Rep of Tensor2D[f32] of shape (x0.shape[0], x0.shape[1])>",
-        "<Rep of Tensor1D[f32] of shape (…,)>",
-        "<Rep of Tensor0D[f32]>",
-        "<Rep of P>",
-        "<Rep of Tensor2D[f32] of shape (2, 3)>",
+    def note(value: Any) -> Any:
+        shown.append(value if isinstance(value, str) else repr(value))
+        return value
+
+    @nk.staged
+    def inner(y: Any) -> Any:
+        note((y + 1).sum(axis=0).shape)
+        return note(y) * 2
+
+    @nk.staged
+    def outer(x: Any, p: Any) -> Any:
+        for value in (x, str(x.sum(axis=0)), f"{x.sum()}", p, nk.const(MATRIX), x.shape):
+            note(value)
+        for value in (x.T.reshape(-1).shape, (x.T @ x).shape[0] * 2):
+            note(value)
+        nk.cond(x.sum() > 0, lambda: note(x[0]), lambda: x[0])
+        nk.fori(0, 2, lambda i, c: note(c * x[0]), x[0])
+        x.map(lambda row: note(row * 2))
+        slope = nk.gradient(of=nk.staged(lambda y: note((y * y).sum(axis=0)).sum()), wrt=0)
+        return note(inner(x.T)).sum() + slope(x.T).sum()
+
+    of = "<Rep of Tensor{}D[f32] of shape {}>".format
+    inside = [of(1, (3,)), of(1, (3,)), of(1, (3,)), of(1, (2,)), "(2,)", of(2, (3, 2))]
+    expected = [of(2, (2, 3)), of(1, (3,)), "<Rep of Tensor0D[f32]>", "<Rep of P>", of(2, (2, 3))]
+    outer(MATRIX, STRUCT)
+    assert sorted(shown) == sorted(
+        [*expected, "(x.shape[0], x.shape[1])", "(6,)", "6", *inside, of(2, (3, 2))]
+    )
+    shown.clear()
+    outer.compile(MATRIX, STRUCT)
+    assert not shown  # one trace serves all
+
+
+def test_a_rep_prints_without_a_call() -> None:
+    kept: list[Any] = []
+    nk.staged(lambda x: kept.extend([x, x * 2]) or x)(MATRIX)
+    assert [repr(one) for one in kept] == [
+        "<Rep of Tensor2D[f32] of shape (x.shape[0], x.shape[1])>",
+        "<Rep of Tensor2D[f32] of shape (…, …)>",
     ]
 
 
