@@ -248,6 +248,8 @@ def _described(value: object) -> str:
 
 def _wrapped(value: object, declared: Spec | None) -> str:
     """How to make of a value what is wanted."""
+    if value is None:
+        return "data is given in every call: write another function for calls without it"
     if isinstance(declared, CallableSpec) or (declared is None and is_function(value)):
         taken = declared.parameters if isinstance(declared, CallableSpec) else (None,)
         types = ", ".join(map(_annotation, taken))

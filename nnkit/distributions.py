@@ -172,6 +172,11 @@ def dropout(x: Any, rate: Any, key: Any) -> Any:
     spec = primitive.tensor_of(const(x).expression, "dropout")
     if not spec.dtype.is_float:
         raise dtype_error(f"dropout takes floats, not a {spec.words}", "cast it, `x.cast(dtype)`")
+    if is_number(key):
+        raise dtype_error(
+            f"dropout(x, rate, key) takes a key last, not the number {key!r}",
+            "`nk.dropout(x, 0.5, nk.random.key(0))`",
+        )
     if not is_number(rate):
         return _draw(_dropout, key, x, rate)
     if not 0 <= rate <= 1:

@@ -20,6 +20,7 @@ from .staging import primitive
 from .staging.accumulation import accumulated
 from .staging.extents import Extent, ShapeLike, Size, is_symbolic, larger
 from .staging.index_modes import bounds_of, inside_by, is_inside
+from .staging.leafwise import is_aggregate
 from .staging.primitive import (
     MAX_RANK,
     dtype_error,
@@ -42,6 +43,11 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Rep:
     if is_number(on_true) and is_number(on_false):
         raise dtype_error("select between two Python numbers: one of them must be a tensor")
     known = as_rep(on_false if is_number(on_true) else on_true)
+    if is_aggregate(known):
+        raise dtype_error(
+            f"select takes tensors, not a {known.spec.words}",
+            "`nk.cond(condition, lambda: p, lambda: q)` chooses one of two structs",
+        )
     chosen = [known.lift(value, "select") for value in (on_true, on_false)]
     truth = primitive.literal(pred, BOOL) if isinstance(pred, bool) else as_rep(pred).expression
     return Rep(primitive.elementwise(ops.Select(), *chosen, truth))

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, cast
 import numpy as np
 
 from .introspection import StaticSignature
-from .staging.carry import kind
+from .staging.carry import kind, with_article
 from .staging.extents import resolved
 from .staging.primitive import staging_error
 from .staging.rep import Rep
@@ -44,6 +44,17 @@ class StaticParameter:
 
     name: str
     default: Any = _REQUIRED
+    annotation: Any = None
+
+    def fits(self, value: Any) -> bool:
+        """Whether it is of the type of the annotation, if that is one of Python's own for a number or a text."""
+        taken = _TAKEN.get(_NAMED.get(self.annotation, self.annotation))
+        return taken is None or isinstance(value, taken)
+
+    @property
+    def type_name(self) -> str:
+        """That of the annotation, where it is one of these types."""
+        return str(getattr(self.annotation, "__name__", self.annotation))
 
     @property
     def is_required(self) -> bool:
@@ -55,6 +66,16 @@ class StaticParameter:
         if self.is_required:
             return self.name
         return f"{self.name}={getattr(self.default, '__name__', None) or repr(self.default)}"
+
+
+_TAKEN: Final[Mapping[Any, tuple[type, ...]]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (float, int, np.floating, np.integer),
+    str: (str,),
+}
+"""What a parameter of these types takes: as the checkers, and NumPy's."""
+_NAMED: Final[Mapping[Any, type]] = {one.__name__: one for one in _TAKEN}
 
 
 _GiveRules: TypeAlias = "Callable[[Any, Mapping[str, Any]], None]"
@@ -91,6 +112,8 @@ class Family:
         for name, parameter in self.parameters.items():
             if name in values and values[name] is not parameter.default:
                 key = self._key(name, values[name])
+                if not parameter.fits(values[name]):
+                    raise self._other_type(parameter, values[name])
                 if parameter.is_required or key != self._default_key(parameter):
                     differing[name] = values[name]
                     keys.append((name, key))
@@ -126,6 +149,14 @@ class Family:
                 if error.is_data
                 else "give a number, a str, a tuple, an enum, a frozen dataclass or a function: what cannot change",
             ) from None
+
+    def _other_type(self, parameter: StaticParameter, value: Any) -> Exception:
+        name, wanted = parameter.name, parameter.type_name
+        given = f"{wanted} | None" if value is None else type(value).__name__
+        return staging_error(
+            f"parameter {name} of {self.name} is annotated {wanted}, and is {value!r}, {kind(value)}",
+            f"give {with_article(wanted)}, or annotate it `{name}: {given}`",
+        )
 
     def _default_key(self, parameter: StaticParameter) -> Hashable:
         """None for a default that has no key, which no value is equal to."""
@@ -202,7 +233,9 @@ class Statics:
     ) -> WithStatics:
         """`made`, which `transform` made of the function of these, with variants that it makes of the variants."""
         parameters = {
-            name: StaticParameter(name, self.values.get(name, parameter.default))
+            name: StaticParameter(
+                name, self.values.get(name, parameter.default), parameter.annotation
+            )
             for name, parameter in self.family.parameters.items()
         }
         family = Family(name, parameters, (), made, lambda values: transform(self.bound(values)))
@@ -374,7 +407,9 @@ def family_of(
     Raises: StagingError for a parameter with a name that calls use.
     """
     parameters = {
-        one.name: StaticParameter(one.name, _REQUIRED if one.default is one.empty else one.default)
+        one.name: StaticParameter(
+            one.name, _REQUIRED if one.default is one.empty else one.default, one.annotation
+        )
         for one in signature.statics
     }
     for taken in RESERVED:

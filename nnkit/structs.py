@@ -92,6 +92,15 @@ class Struct(StructBase):
     __pow__: ClassVar[_Operator] = _operator("raise", _power)
     __rpow__: ClassVar[_Operator] = _operator("raise", _power, is_reflected=True)
 
+    def __getitem__(self, key: object, /) -> NoReturn:
+        name = key.name if isinstance(key, Lens | Field) else "field"
+        raise located(
+            StagingError(
+                f"p[{key!r}] reads a staged struct, and this {type(self).__name__} is a concrete one"
+            ),
+            f"`p.{name}`",
+        )
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         known = inherited(cls)

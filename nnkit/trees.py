@@ -61,6 +61,13 @@ def _map(function: Callable[..., Any], trees: Sequence[Any], path: str) -> Any:
     first = nodes[0]
     for number, node in enumerate(nodes[1:], 2):
         _check_alike(first, node, number, path)
+    if isinstance(trees[0], dict):
+        raise located(
+            DTypeError(
+                "tree.map goes through structs, tuples and lists, and a dict is none of them"
+            ),
+            "`{key: nk.tree.map(function, value) for key, value in tree.items()}`",
+        )
     if first is None:
         made = function(*trees)
         is_staged = current_trace() is not None or any(isinstance(one, Rep) for one in trees)

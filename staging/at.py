@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import GenericAlias
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
@@ -74,6 +74,12 @@ class Part:
         x = self._rep.expression
         value = value_beside(x, value)
         return rep_of(updated(x, self._key, value, update, index_expression, mode))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"x.at[...] has no {name}: x[...] reads the part, and set, add, multiply, min and max give a tensor "
+            "with it updated"
+        )
 
     def __repr__(self) -> str:
         return f"<a part of a Rep of {self._rep.spec.words}>"

@@ -333,6 +333,21 @@ def smaller(x: Any, y: Any) -> Any:
     return _chosen("min", _PYTHON.le, x, y)
 
 
+def share(whole: Any, count: Any, what: str) -> Any:
+    """`whole // count`, any of which may be symbolic.  Raises: ShapeError where that leaves a rest."""
+
+    def divide(whole: Any, count: Any) -> Any:
+        if whole % count:
+            raise ShapeError(
+                f"{what} of width {whole} in {count} parts: {count} does not divide {whole}"
+            )
+        return whole // count
+
+    if not is_symbolic((whole, count)):
+        return divide(whole, count)
+    return Extent(divide, "//", (whole, count))
+
+
 def _chosen(name: str, is_first: _Binary, x: Any, y: Any) -> Any:
     def choose(x: Any, y: Any) -> Any:
         return x if is_first(x, y) or x != x else y

@@ -15,8 +15,9 @@ def typed_number(number: float | SymbolicNumber, like: Spec | None, *, staged: b
     A staged constant, or a concrete value.
     """
     if isinstance(number, SymbolicNumber):
-        dtype = like.dtype if isinstance(like, TensorSpec) else I64
-        return f"`nk.full((), {number}, {dtype_words(dtype)})` has one"
+        if not isinstance(like, TensorSpec):
+            return f"`nk.full((), {number}, f32)` has one, or i64"
+        return f"`nk.full((), {number}, {dtype_words(like.dtype)})` has one"
     if not isinstance(like, TensorSpec):
         choices = (BOOL,) if isinstance(number, bool) else _CHOICES[isinstance(number, float)]
         return (

@@ -10,6 +10,7 @@ from typing import Any, Generic
 import nnkit as nk
 from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, Tensor3D, boolean
 
+from ..staging.extents import share
 from ..staging.primitive import shape_error
 from .parameters import (
     A,
@@ -63,13 +64,13 @@ def attention(
     The n numbers of each place are those of `heads` heads, one after the other.
 
     Shapes: p of width n, x (b, t, n), context (b, s, n) → (b, t, n).
-    Raises: ShapeError for fewer heads than one.
+    Raises: ShapeError for fewer heads than one, and where they do not divide n.
     """
     if heads < 1:
         raise shape_error(f"attention has one head or more, not {heads}")
     query, key, value, output, bias = parameters(p, MultiHeadAttention, "attention")
     seen: Rep[Any] = x if context is None else context
-    numbers = nk.zeros_like(bias[0]) + x.shape[2] // heads  # of a head
+    numbers = nk.zeros_like(bias[0]) + share(x.shape[2], heads, "attention")  # of a head
     q, k, v = (_split(y, heads) for y in (x @ query * nk.rsqrt(numbers), seen @ key, seen @ value))
     scores: Rep[Any] = q @ k.transpose(0, 1, 3, 2)
     if causal:
@@ -83,5 +84,7 @@ def attention(
 def _split(x: Any, heads: int) -> Rep[Any]:
     """The heads of (b, t, n) as an axis of their own: (b, heads, t, n / heads)."""
     batch, length, width = x.shape
-    made: Rep[Any] = x.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3)
+    made: Rep[Any] = x.reshape(batch, length, heads, share(width, heads, "attention")).transpose(
+        0, 2, 1, 3
+    )
     return made

@@ -58,6 +58,7 @@ REFUSED = (
     "ThatOfTheArrayOrCastTheArrayByAstype",
     "ChooseByCondOrSelect",
     "LoopByMapFoldOrScan",
+    "ReadItAsAnAttribute",
     "ReturnItFromTheStagedFunction",
     "AShapeThenANumberThenAnElementType",
 )

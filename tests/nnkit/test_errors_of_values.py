@@ -155,7 +155,30 @@ row("value of a function", StagingError, "f is a staged function, not a tensor",
 row("eval while staging", StagingError, "this Rep has no value: it depends on parameters of a staged function",
     "x.eval()", "help: return it from the function")(on(lambda x: x.eval(), V))
 
+row("subscript of a concrete struct", StagingError,
+    "p[Layer.w] reads a staged struct, and this Layer is a concrete one", "layer()[Layer.w]",
+    "help: `p.w`")(lambda: layer()[Layer.w])
+row("select between structs", DTypeError, "select takes tensors, not a Layer", "nk.select(x.sum() > 0.0, p, p)",
+    "help: `nk.cond(condition, lambda: p, lambda: q)`")(on(lambda p, x: nk.select(x.sum() > 0.0, p, p), layer(), V))
+row("root of a size", DTypeError, "is a size, x.shape[0], which has no element type of its own", "nk.sqrt(x.shape[0])",
+    "help: `nk.full((), x.shape[0], f32)` has one")(on(lambda x: nk.sqrt(x.shape[0]), V))
+row("dropout in another order", DTypeError, "dropout(x, rate, key) takes a key last, not the number 0.5",
+    "nk.dropout(x, k, 0.5)", "help: `nk.dropout(x, 0.5, nk.random.key(0))`")(
+    on(lambda x, k: nk.dropout(x, k, 0.5), V, np.int64(0)))
+row("tree.map of a dict", DTypeError, "tree.map goes through structs, tuples and lists, and a dict is none of them",
+    'nk.tree.map(nk.tanh, {"a": x})', "help: `{key: nk.tree.map(function, value)")(
+    on(lambda x: nk.tree.map(nk.tanh, {"a": x})["a"], V))
+row("nothing for data", DTypeError, "argument x of f", "f(None, None, None)", "help: data is given in every call")(
+    lambda: f(None, None, None))
+
 # fmt: on
+
+
+def test_a_part_of_a_tensor_names_what_reads_it() -> None:
+    with pytest.raises(
+        AttributeError, match=r"x\.at\[\.\.\.\] has no get: x\[\.\.\.\] reads the part"
+    ):
+        staged(lambda x: x.at[0].get())(V)
 
 
 def test_what_only_a_concrete_tensor_has() -> None:

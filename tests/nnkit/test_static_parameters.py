@@ -291,8 +291,27 @@ MISUSE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "none": (lambda: nk.gradient(of=nk.fn(F1)(twice), wrt=0).partial(n=2), "takes its arguments by position", ""),
     "many": (lambda: importable(X, 1, X), "importable takes 1 argument (x), not 2", ""),
     "out": (lambda: nk.staged(lambda x, out=1: x), "parameter out of <lambda> cannot be static", ""),
+    "str for bool": (lambda: plainly(X, "yes"), "on of plainly is annotated bool, and is 'yes', a str", "give a bool"),
+    "float for int": (lambda: plainly(X, n=2.5), "n of plainly is annotated int, and is 2.5, a float", "`n: float`"),
+    "str for float": (lambda: plainly(X, rate="1"), "plainly is annotated float, and is '1', a str", ""),
+    "None for str": (lambda: plainly(X, name=None), "name of plainly is annotated str, and is None", "str | None"),
     "rep": (lambda: nk.staged(given_a_rep)(X), "parameter n of importable is static, and a Rep is data", "n: Rep"),
 }  # fmt: skip
+
+
+@nk.staged
+def plainly(x: Rep[F1], on: bool = False, n: int = 1, rate: float = 1.0, name: str = "") -> Rep[F1]:
+    return x * (float(rate) * int(n) * bool(on)) if name else x
+
+
+def test_plain_annotations_take_what_checkers_take_and_numpys() -> None:
+    given: list[dict[str, Any]] = [
+        {"on": np.True_, "n": np.int32(3), "rate": 2, "name": "a"},
+        {"on": True, "n": True, "rate": np.float32(2.0), "name": "a"},
+    ]
+    assert [numbers(plainly(X, **one)) for one in given] == [(6 * X).tolist(), (2 * X).tolist()]
+    traced = nk.staged(lambda x: plainly(x, True, x.shape[0], name="a"))
+    assert numbers(traced(X)) == (3 * X).tolist()
 
 
 def given_a_rep(x: Rep[F1]) -> Rep[F1]:

@@ -54,10 +54,14 @@ def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
     return x.sum()
 
 
-nk.full(3, "a")  # AShapeThenANumberThenAnElementType # E
-nk.full((2,), f32)  # AShapeThenANumberThenAnElementType # E
+nk.full(3, "a")  # in mypy: AShapeThenANumberThenAnElementType # E
+nk.full((2,), f32)  # in mypy: AShapeThenANumberThenAnElementType # E
 nk.full((2,), "a", f32)  # in mypy: AShapeThenANumberThenAnElementType # E
 nk.full((2,), 0.5, i32)  # i32 # E
+
+
+def reads(p: Params) -> None:
+    p[Params.w]  # ReadItAsAnAttribute # E
 
 
 @nk.staged

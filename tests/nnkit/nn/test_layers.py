@@ -286,6 +286,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         r"(?s)Linear.weight: .*help: Linear.init\(key, ...\) makes one",
     ),
     "another size": (lambda: applied(LAYERS, X[:, :, 1:]), "cannot multiply"),
+    "heads that do not divide": (
+        lambda: nk.staged(lambda p, x: nn.attention(p[Layers.attention], x, heads=3))(LAYERS, X),
+        "attention of width 4 in 3 parts: 3 does not divide 4",
+    ),
     "no such layer": (lambda: nn.Dense, "has no attribute 'Dense'"),  # type: ignore[attr-defined]
 }
 
