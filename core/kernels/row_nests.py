@@ -7,8 +7,10 @@ writes is then a run of neighbouring elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from ..compute.address import address, delinearize
@@ -17,7 +19,7 @@ from ..ir.instruction import Instruction, Value
 from ..ops.bits import BitCast
 from ..ops.forms import Pointwise
 from ..ops.literal import Literal, splat_literal
-from ..ops.nest import Access, Affine, Bounds, Loaded, Nest, Output, axes_in, coordinate, is_nest
+from ..ops.nest import Access, Affine, Bounds, Loaded, Nest, Output, coordinate, is_nest
 from ..types import F32, Shape
 from .errors import IllegalRewrite
 
@@ -58,26 +60,35 @@ class RowNest:
 
     def reads_each_row(self, number: int) -> Affine | None:
         """Where in a row an operand is read, if it has a row for each row, in order, of which only that is read."""
-        operand, access = self.nest.operands[number].tensor, self.nest.op.accesses[number]
-        where = address(self.extents, operand, access.indices, access.bounds)
-        count = _product(self.rows)
-        if where is None or operand.size % count:
-            return None
-        size = operand.size // count
-        position = where + _first_of_row(self.rows, size) * -1
-        low, high = position.bounds(self.extents)
-        inside = axes_in((position,)) <= {self.rank} and low >= 0 and high < size
-        return position if inside else None
+        return self._positions[number]
 
     def is_at_point(self, number: int) -> bool:
         """Whether an operand has an element for each point, in order, and is read at the point."""
-        size = self.nest.operands[number].tensor.size
-        position = self.reads_each_row(number)
+        position = self._positions[number]
         return (
             position is not None
-            and size == self.nest.op.points
+            and self.nest.operands[number].tensor.size == self.nest.op.points
             and (self.length < 2 or position == coordinate(self.rank))
         )
+
+    @cached_property
+    def _positions(self) -> tuple[Affine | None, ...]:
+        return tuple(map(self._position, range(len(self.nest.op.accesses))))
+
+    def _position(self, number: int) -> Affine | None:
+        operand, access = self.nest.operands[number].tensor, self.nest.op.accesses[number]
+        count = math.prod(self.rows)
+        if operand.size % count:
+            return None
+        where = address(self.extents, operand, access.indices, access.bounds)
+        if where is None:
+            return None
+        size = operand.size // count
+        position = where + _first_of_row(self.rows, size) * -1
+        if any(axis != self.rank for axis, _ in position.terms):
+            return None
+        low, high = position.bounds(self.extents)
+        return position if low >= 0 and high < size else None
 
     def indices_into(self, number: int, shape: Shape) -> tuple[Affine, ...]:
         """Where an operand is read, as indices into what it views, a tensor of this shape."""
@@ -133,7 +144,7 @@ class RowNest:
         where = address(extents, written.type, written.indices, written.bounds)
         row = _first_of_row(own, 1)
         whole = Affine(0, tuple(term for term in row.terms if extents[term[0]] != 1))
-        return written.type.size == _product(own) and where == whole
+        return written.type.size == math.prod(own) and where == whole
 
 
 _IN_BODIES: Final = (Pointwise, Literal, BitCast)
@@ -162,13 +173,6 @@ def _first_of_row(rows: Shape, size: int) -> Affine:
             position = position + coordinate(axis) * size
         size *= rows[axis]
     return position
-
-
-def _product(extents: Shape) -> int:
-    count = 1
-    for extent in extents:
-        count *= extent
-    return count
 
 
 def _is_affine(access: Access) -> bool:

@@ -75,7 +75,7 @@ class PassForm:
     """Results with rows."""
     lanes: int = 1
     cost: int = 0
-    """Of what is computed at a point."""
+    """Of what is computed at a point, and loaded besides what is reduced."""
 
     def __post_init__(self) -> None:
         widest = 1
@@ -86,6 +86,7 @@ class PassForm:
             for number, argument in enumerate(body.arguments[rank + 1 :]):
                 if self._varies(one, number):
                     self.varying.add(argument)
+                    self.cost += base_of(one.nest.operands[number]) not in self.made
                     widest = max(widest, argument.tensor.dtype.bytes)
             for instruction in body.instructions[:-1]:
                 if not self.varying.isdisjoint(instruction.operands):
@@ -97,6 +98,7 @@ class PassForm:
                 widest = max(widest, result.tensor.dtype.bytes)
                 if one.has_rows(number):
                     self.made.add(result)
+        self.cost = max(0, self.cost - 1)
         while self.lanes * widest < self.vector_bytes and self.lanes < self.length:
             self.lanes *= 2
 

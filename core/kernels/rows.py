@@ -46,6 +46,8 @@ class RowPlan:
     """Operands, and outputs that may be made in their places."""
     rows_ahead: int = 0
     """How many rows before they are needed elements are brought to the nearest cache; 0 if they are not."""
+    grains: Sequence[int] = ()
+    """Of the loops over rows that threads share."""
 
 
 def operands_of(plan: RowPlan) -> list[Value]:
@@ -68,11 +70,12 @@ def build_rows(
     writer = RowWriter(build, vector_bytes, has_fma)
     writer.buffers.update(zip(operands, build.operands, strict=True))
     with ExitStack() as loops:
-        for extent in plan.passes[0][0].rows:
+        rows = plan.passes[0][0].rows
+        for extent, grain in zip(rows, plan.grains or (0,) * len(rows), strict=True):
             if extent == 1:
                 writer.indices.append(IndexSum(0, {}))
             else:
-                loop = loops.enter_context(build.loop(extent))
+                loop = loops.enter_context(build.loop(extent, grain=grain))
                 writer.indices.append(IndexSum(0, {loop.index: 1}))
         _place(build, plan, writer)
         forms = [PassForm(nests, vector_bytes) for nests in plan.passes]

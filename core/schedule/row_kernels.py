@@ -21,10 +21,12 @@ from typing import Final
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Effect, Instruction, Value
 from ..kernels.row_nests import RowNest, is_constant, row_nest
+from ..kernels.row_passes import PassForm
 from ..kernels.rows import RowPlan, build_rows
 from ..ops.nest import Nest, is_nest
 from ..types import Shape
 from .row_gathers import separate_row_gathers
+from .shared_loops import share_rows
 from .switches import is_enabled
 from .target import Target
 
@@ -48,20 +50,27 @@ _AHEAD: Final = 4 * 1024
 """Bytes of each tensor between what is computed and what is fetched: some µs of work, a part of the nearest cache."""
 
 
+_STEP: Final = 0.3
+"""Nanoseconds of an instruction on a vector: a cycle, as two begin in each but some wait for memory and divisions."""
+
+
 def write_row_kernels(block: Block, target: Target) -> None:
     """Replace groups of nests of a block by kernels."""
     if not is_enabled("rows"):
         return
-    seeds = {i.op.extents[:-1] for i in block.instructions if is_nest(i) and _is_seed(i)}
+    nests = [i for i in block.instructions if is_nest(i)]
+    seeds = {nest.op.extents[:-1] for nest in nests if _is_seed(nest, _Forms())}
     if not seeds:
         return
     separate_row_gathers(block, seeds)
+    forms = _Forms()
     position, room = 0, _STACK_BYTES
     while position < len(block.instructions):
         instruction = block.instructions[position]
         group = None
-        if is_nest(instruction) and _is_seed(instruction):
-            group = _grown(block.instructions, position, instruction.op.extents[:-1], target)
+        if is_nest(instruction) and _is_seed(instruction, forms):
+            rows = instruction.op.extents[:-1]
+            group = _grown(block.instructions, position, rows, forms, target)
         if group is None:
             position += 1
         else:
@@ -70,14 +79,32 @@ def write_row_kernels(block: Block, target: Target) -> None:
             position = group.write(block, plan, target)
 
 
-def _is_seed(nest: Instruction[Nest]) -> bool:
+@dataclass
+class _Forms:
+    """The forms by rows of nests, each found once."""
+
+    known: dict[tuple[Instruction, int], RowNest | None] = field(
+        default_factory=dict[tuple[Instruction, int], "RowNest | None"]
+    )
+
+    def of(self, instruction: Instruction, rows: Shape) -> RowNest | None:
+        """The form by such rows, if it has one, and vectors are filled."""
+        key = instruction, len(rows)
+        if key not in self.known:
+            one = row_nest(instruction, len(rows))
+            self.known[key] = one if one is not None and _fills_vectors(one) else None
+        one = self.known[key]
+        return one if one is not None and one.rows == rows else None
+
+
+def _is_seed(nest: Instruction[Nest], forms: _Forms) -> bool:
     """Whether a nest reduces rows."""
     op = nest.op
     if len(op.extents) < 2 or op.extents[-1] < _LEAST_ROW:
         return False
     if math.prod(op.extents[:-1]) < 2 or all(w.combinator is None for w in op.outputs):
         return False
-    one = row_nest(nest, len(op.extents) - 1)
+    one = forms.of(nest, op.extents[:-1])
     return one is not None and any(one.is_reduced(k) for k in range(len(op.outputs)))
 
 
@@ -86,6 +113,7 @@ class _Group:
     """Nests over the same rows, in the instructions of a block from `start` up to `stop`."""
 
     rows: Shape
+    forms: _Forms
     start: int
     stop: int = 0
     members: list[RowNest] = field(default_factory=list[RowNest])
@@ -138,8 +166,8 @@ class _Group:
 
     def _joining(self, instruction: Instruction) -> RowNest | None:
         """The form of what may be a member."""
-        one = row_nest(instruction, len(self.rows))
-        if one is None or one.rows != self.rows or not _fills_vectors(one):
+        one = self.forms.of(instruction, self.rows)
+        if one is None:
             return None
         for number, operand in enumerate(one.nest.operands):
             if base_of(operand) in self.made and one.reads_each_row(number) is None:
@@ -195,7 +223,17 @@ class _Group:
                 homes[result] = home
                 room -= size if home is None else 0
         overwriting = tuple(self._overwritten(outputs, homes))
-        return RowPlan(self.passes, outputs, homes, overwriting, self._rows_ahead(target))
+        grains = share_rows(self.rows, self._nanoseconds(target))
+        return RowPlan(self.passes, outputs, homes, overwriting, self._rows_ahead(target), grains)
+
+    def _nanoseconds(self, target: Target) -> float:
+        """About how long the kernel takes."""
+        steps = 0.0
+        for nests in self.passes:
+            form = PassForm(nests, target.vector_bytes)
+            accesses = sum(len(one.nest.operands) + len(one.nest.results) for one in nests)
+            steps += -(-form.length // form.lanes) * (form.cost + accesses)
+        return _STEP * math.prod(self.rows) * steps
 
     def local_bytes(self, plan: RowPlan) -> int:
         """What a plan takes of the stack."""
@@ -291,12 +329,12 @@ class _Group:
 
 
 def _grown(
-    instructions: Sequence[Instruction], seed: int, rows: Shape, target: Target
+    instructions: Sequence[Instruction], seed: int, rows: Shape, forms: _Forms, target: Target
 ) -> _Group | None:
     """The group around a reduction; None if it is not worth it."""
-    needed = _makers(instructions, seed, rows)
+    needed = _makers(instructions, seed, rows, forms)
     start = next(k for k, i in enumerate(instructions[: seed + 1]) if i in needed)
-    group = _Group(rows, start)
+    group = _Group(rows, forms, start)
     for position in range(start, min(len(instructions), seed + _WINDOW)):
         instruction = instructions[position]
         op = instruction.op
@@ -308,7 +346,9 @@ def _grown(
     return group if group.is_worthwhile(target) else None
 
 
-def _makers(instructions: Sequence[Instruction], seed: int, rows: Shape) -> set[Instruction]:
+def _makers(
+    instructions: Sequence[Instruction], seed: int, rows: Shape, forms: _Forms
+) -> set[Instruction]:
     """The seed, and nests just before it that go through the same rows and make what it reads."""
     near = set(instructions[max(0, seed - _WINDOW) : seed])
     found = {instructions[seed]}
@@ -318,8 +358,7 @@ def _makers(instructions: Sequence[Instruction], seed: int, rows: Shape) -> set[
             maker = base_of(operand).producer
             if maker is None or maker in found or maker not in near or len(found) == _MOST_MEMBERS:
                 continue
-            one = row_nest(maker, len(rows))
-            if one is not None and one.rows == rows and _fills_vectors(one):
+            if forms.of(maker, rows) is not None:
                 found.add(maker)
                 pending.append(maker)
     return found

@@ -102,6 +102,28 @@ def share_product(
     if best is None:
         return
     count = loop_op(best.loop).count
-    grain = math.ceil(count * max(BLOCK / best.nanoseconds, 1 / _MOST_BLOCKS))
+    grain = _grain(count, best.nanoseconds)
     if grain < count:
         parallelise(best.block, best.loop, grain, aliases=aliases_of(kernel))
+
+
+def share_rows(rows: Sequence[int], nanoseconds: float) -> tuple[int, ...]:
+    """The grains of loops over rows, outer ones first, that take so long together; 0 for those of one thread."""
+    times, worth = 1, list[tuple[int, int, float]]()
+    for level, count in enumerate(rows):
+        if nanoseconds / times >= LEAST_JOB and count > 1:
+            worth.append((level, count, nanoseconds / times))
+        times *= count
+    best = next((one for one in worth if one[1] >= _MANY), None)
+    best = best or max(worth, key=lambda one: one[1], default=None)
+    grains = [0] * len(rows)
+    if best is not None:
+        level, count, work = best
+        grain = _grain(count, work)
+        grains[level] = grain if grain < count else 0
+    return tuple(grains)
+
+
+def _grain(count: int, nanoseconds: float) -> int:
+    """How many of so many iterations are a block, if they take so long together."""
+    return math.ceil(count * max(BLOCK / nanoseconds, 1 / _MOST_BLOCKS))

@@ -11,6 +11,8 @@ from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
 from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.dependence import require_independent
+from nnkit.core.kernels.loops import body_of, loop_op, loops_of
 from nnkit.core.kernels.ops import AllocateLocal, Kernel
 from nnkit.core.ops import (
     Add,
@@ -196,6 +198,37 @@ def test_the_switch_leaves_nests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNKIT_DISABLE", "rows")
     _, kernels = built(softmax, f32(9, 70))
     assert not kernels
+
+
+@each(
+    ("shape", "grains"),
+    [
+        ((512, 300), [42]),
+        ((8, 4, 64, 64), [1, 0, 0]),
+        ((2, 300, 200), [1, 0]),
+        ((30, 60), [0]),  # too little to share
+    ],
+)
+def test_threads_share_rows(shape: tuple[int, ...], grains: list[int]) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        axis = len(shape) - 1
+        peak = b.emit(PadShape(axis), b.emit(Reduce(Combinator.MAX, (axis,)), x))
+        return b.emit(Exp(), b.emit(Subtract(), x, peak))
+
+    module = module_of(build, f32(*shape))
+    generate_compute(module)
+    fuse(module)
+    (kernel,) = scheduled(module)
+    found, block = list[int](), kernel.regions[0].entry
+    assert isinstance(kernel.op, Kernel)
+    count = len(kernel.operands)
+    aliases = [(block.arguments[x], block.arguments[count + y]) for x, y in kernel.op.overwriting]
+    for _ in grains:
+        (loop,) = loops_of(block)
+        require_independent(loop, aliases)
+        found.append(loop_op(loop).grain)
+        block = body_of(loop)
+    assert found == grains
 
 
 def test_special_numbers_are_those_of_nests() -> None:
