@@ -42,6 +42,8 @@ def separate_row_gathers(block: Block, rows: Collection[Shape]) -> None:
 def _has_row_gathers(op: Nest) -> bool:
     """Whether it reads at indices that are read, and all of these, and they alone, are the same for a row."""
     own = len(op.extents) - 1
+    if 0 in op.extents:  # nothing is read, and no check fails
+        return False
     found = False
     for access in op.accesses:
         if _is_gather(access):

@@ -20,6 +20,7 @@ from typing import Final
 
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Effect, Instruction, Value
+from ..kernels.errors import IllegalRewrite
 from ..kernels.row_nests import RowNest, is_constant, row_nest
 from ..kernels.row_passes import PassForm
 from ..kernels.rows import RowPlan, build_rows
@@ -73,10 +74,13 @@ def write_row_kernels(block: Block, target: Target) -> None:
             group = _grown(block.instructions, position, rows, forms, target)
         if group is None:
             position += 1
-        else:
-            plan = group.plan(target, min(room, _LOCAL_BYTES))
-            room -= group.local_bytes(plan)
+            continue
+        plan = group.plan(target, min(room, _LOCAL_BYTES))
+        try:
             position = group.write(block, plan, target)
+            room -= group.local_bytes(plan)
+        except IllegalRewrite:  # a sum of so many numbers is in no loops that bound its rounding
+            position += 1
 
 
 @dataclass

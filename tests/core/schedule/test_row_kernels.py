@@ -111,6 +111,11 @@ def _below_the_largest(b: Builder, x: Value) -> Value:
     return b.emit(Multiply(), b.emit(Subtract(), x, peak), peak)
 
 
+def _below_the_sum(b: Builder, x: Value) -> Value:
+    total = b.emit(PadShape(1), b.emit(Reduce(Combinator.ADD, (1,)), x))
+    return b.emit(Subtract(), x, total)
+
+
 def _log_softmax(b: Builder, x: Value) -> Value:
     peak = b.emit(PadShape(1), b.emit(Reduce(Combinator.MAX, (1,)), x))
     shifted = b.emit(Subtract(), x, peak)
@@ -173,6 +178,8 @@ def test_a_row_that_no_result_can_hold_is_a_small_buffer_or_one_more_result() ->
         (softmax, (f32(1, 100),), TARGETS[0]),
         (softmax, (f32(3, 1000),), Target(vector_bytes=64, l2_bytes=8000)),
         (lambda b, x: softmax(b, b.emit(Transpose(), x)), (f32(100, 50),), TARGETS[0]),
+        # sums of a prime number of vectors and more, which no few loops in each other are
+        (_below_the_sum, (f32(2, 60001),), TARGETS[0]),
         # one nest alone
         (lambda b, x: b.emit(Reduce(Combinator.ADD, (1,)), x), (f32(9, 100),), TARGETS[0]),
     ],
