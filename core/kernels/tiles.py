@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
@@ -174,7 +174,7 @@ def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
     return [(buffers[x], buffers[count + y]) for x, y in kernel.op.overwriting]
 
 
-@cache
+@lru_cache(maxsize=256)
 def best_tile(rows: int, columns: int, depth: int, registers: Registers) -> Tile:
     """The tile for a product of so many rows and columns, as far as can be foreseen, compilation included.
 

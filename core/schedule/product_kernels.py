@@ -7,13 +7,17 @@ divides it along k as well, is faster.  A nest that alone reads its result, elem
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
-from ..ir import Block, Builder, Instruction, Value
+from ..ir import Block, Builder, Instruction, Region, Value
+from ..ir.surgery import clone_region
+from ..kernels.ops import Kernel
 from ..kernels.products import Epilogue, build_product, is_epilogue
+from ..kernels.same import written_body
 from ..kernels.tiles import Packing, Registers, tile_product
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
@@ -136,5 +140,20 @@ def _write_tiled(
     share_product(
         kernel, registers.lanes, batch, by_rows=not is_large, is_packed=packed is not None
     )
-    tile_product(kernel, registers, batch, packed, by_rows=not is_large)
+    key = written_body(kernel), kernel.op, registers, batch, packed, is_large
+    known = _TILED.get(key)
+    if known is None:
+        tile_product(kernel, registers, batch, packed, by_rows=not is_large)
+        _TILED[key] = kernel.op, kernel.regions[0]
+        if len(_TILED) > _MOST_TILED:
+            _TILED.popitem(last=False)
+    else:
+        kernel.op, tiled = known
+        kernel.regions = (clone_region(tiled, {}),)
     return results
+
+
+_MOST_TILED: Final = 256
+
+_TILED: Final[OrderedDict[Hashable, tuple[Kernel, Region]]] = OrderedDict()
+"""The kernels of products that this process tiled last, by their loops before: programs have many that are equal."""

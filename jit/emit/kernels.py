@@ -6,7 +6,7 @@ outside of it: at the start of each body all sums are written that begin there, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -61,32 +61,6 @@ def write_kernel(
     writer = _KernelWriter(w, *_addresses_in(block), parallel)
     writer.values.update(zip(block.arguments, bases, strict=True))
     writer.write(block)
-
-
-def written_body(kernel: Instruction[Kernel]) -> Hashable:
-    """What is equal for kernels that do the same with buffers of the same types."""
-    numbers: dict[Value, int] = {}
-    found: list[Hashable] = []
-    pending: list[Iterator[Instruction]] = []
-
-    def enter(block: Block) -> None:
-        found.append(tuple(argument.type for argument in block.arguments))
-        for argument in block.arguments:
-            numbers[argument] = len(numbers)
-        pending.append(iter(block.instructions))
-
-    enter(kernel.regions[0].entry)
-    while pending:
-        instruction = next(pending[-1], None)
-        if instruction is None:
-            pending.pop()
-            continue
-        found.append((instruction.op, *[numbers[operand] for operand in instruction.operands]))
-        for result in instruction.results:
-            numbers[result] = len(numbers)
-        for region in instruction.regions:
-            enter(region.entry)
-    return tuple(found)
 
 
 @dataclass(eq=False, slots=True)

@@ -22,6 +22,7 @@ from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.kernels.ops import Kernel
 from ...core.kernels.parallelise import has_parallel_loops
+from ...core.kernels.same import written_body
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import (
     AddressOf,
@@ -82,7 +83,7 @@ from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
-from .kernels import write_kernel, written_body
+from .kernels import write_kernel
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import SYMBOL, write_gemm
 from .nest import write_nests
