@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ..core.errors import InternalError, NNKitError, OutOfMemoryError, UnsupportedError
+from ..core.garbage import garbage_left
 from ..core.host_calls import take_raised
 from ..core.ir import Extern, Function
 from ..core.ir.surgery import walk
@@ -101,7 +102,8 @@ def build(
     process = this_process()
     elsewhere = _externs(functions or {})
     known = {name: found.address for name, found in elsewhere.items() if found.address}
-    program = emit_program(writer, function, KERNEL, functions=functions, process=process)
+    with garbage_left():
+        program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
     holds = bool(program.polls or program.prints or program.externs) or writer.has(STACK_LIMIT)
     made = entry_text(

@@ -263,9 +263,9 @@ class _BlockFusion:
             found = None if number in kept else self._shared(request, cluster, places)
             if found is None and number not in kept:
                 found = self._inlined(request, cluster, places, room)
-                if found is not None and self._reads_any(reachable([found]), updated):
+                if found is not None and self._reads_any(self.pool.parts(found), updated):
                     found = None
-                room -= 0 if found is None else len(reachable([found]))
+                room -= 0 if found is None else len(self.pool.parts(found))
             if number in pinned and not isinstance(found, Read):
                 found = None
             if found is None and self._owner(request.source) is cluster:
@@ -311,7 +311,7 @@ class _BlockFusion:
             if by_stored is None:
                 return None
             root = by_stored
-        parts = reachable([root])
+        parts = self.pool.parts(root)
         if len(parts) > room:
             return None
         found: list[ScalarIndex] = [Affine()] * len(owner.extents)
@@ -337,7 +337,7 @@ class _BlockFusion:
         What the producer has to compute anyway, for results that are in memory, is not saved.
         """
         if root not in self.costs:
-            self.costs[root] = cost_of(reachable([root]), owner.extents)
+            self.costs[root] = cost_of(self.pool.parts(root), owner.extents)
         cost, reads = self.costs[root], self.uses.demand.get(value, 0.0)
         load, store = traffic(value.tensor.bytes)
         if self._is_stored(value):
@@ -350,7 +350,7 @@ class _BlockFusion:
         if not others or cost <= load:
             return True
         computed = set(reachable(others))
-        rest = [part for part in reachable([root]) if part not in computed]
+        rest = [part for part in self.pool.parts(root) if part not in computed]
         saved = cost_of(rest, owner.extents)
         return cost * reads <= (saved + store) * value.tensor.size + load * reads
 
@@ -360,7 +360,7 @@ class _BlockFusion:
         """
         if self._is_stored(value):
             return None
-        inside = set(reachable([root]))
+        inside = set(self.pool.parts(root))
         reads = {
             w.root: self.pool.read(w.value, _coordinates(w.axes or ()), Bounds.INSIDE)
             for w in owner.results
@@ -368,11 +368,12 @@ class _BlockFusion:
             if self._is_stored(w.value)
         }
         found = self.pool.replaced(root, reads) if reads else root
-        used = {part.source for part in reachable([found]) if isinstance(part, Read)}
+        used = {part.source for part in self.pool.parts(found) if isinstance(part, Read)}
         needed = sum(read.source.tensor.bytes for read in reads.values() if read.source in used)
         if found is root or needed > value.tensor.bytes:
             return None
-        cost, count = cost_of(reachable([found]), owner.extents), self.uses.demand.get(value, 0.0)
+        cost = cost_of(self.pool.parts(found), owner.extents)
+        count = self.uses.demand.get(value, 0.0)
         load, store = traffic(value.tensor.bytes)
         pays = cost * count <= (cost + store) * value.tensor.size + load * count
         return found if pays else None

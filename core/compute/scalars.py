@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeAlias
 
 from ..errors import InternalError
@@ -56,6 +57,7 @@ class ScalarPool:
     """Creates scalars, hash-consed."""
 
     _made: dict[object, Scalar] = field(default_factory=dict[object, Scalar])
+    _parts: dict[Scalar, Sequence[Scalar]] = field(default_factory=dict[Scalar, Sequence[Scalar]])
 
     def coordinate(self, index: Affine) -> Scalar:
         known = self._made.get(index)
@@ -81,13 +83,20 @@ class ScalarPool:
             raise InternalError(f"{op.name} is not a scalar op")
         return self._add(key, Computed(len(self._made), type.dtype, op, operands))
 
+    def parts(self, root: Scalar) -> Sequence[Scalar]:
+        """The subexpressions of a scalar, operands before users, itself last; found once."""
+        known = self._parts.get(root)
+        if known is None:
+            known = self._parts[root] = reachable([root])
+        return known
+
     def substitute(self, root: Scalar, axes: Substitution) -> Scalar | None:
         """`root` with its coordinates replaced; None when one is needed that is not affine.
 
         Reads take the bounds `axes` gives for those of their indices that may now be outside.
         """
         known: dict[Scalar, Scalar] = {}
-        for part in reachable([root]):
+        for part in self.parts(root):
             replaced = self._substituted(part, axes, known)
             if replaced is None:
                 return None
@@ -143,9 +152,10 @@ class Substitution:
 
     def place(self, index: Affine) -> ScalarIndex | None:
         """`index` after the replacement; None when it would have to compute with a read index."""
+        axis = index.axis
+        if axis is not None:
+            return self.places[axis]
         replacements = [p if isinstance(p, Affine) else None for p in self.places]
-        if index.axis is not None:
-            return self.places[index.axis]
         if any(replacements[axis] is None for axis, _ in index.terms):
             return None
         return index.substitute([r or Affine() for r in replacements])
@@ -167,18 +177,19 @@ def reachable(
             continue
         found.add(current)
         pending.extend(operands_of(current))
-    return sorted(found, key=lambda part: part.number)
+    return sorted(found, key=_NUMBER)
+
+
+_NUMBER = attrgetter("number")
 
 
 def operands_of(part: Scalar) -> Sequence[Scalar]:
     """The scalars that `part` directly refers to, read indices included."""
-    match part:
-        case Computed(operands=operands):
-            return operands
-        case Read(indices=indices):
-            return [index for index in indices if isinstance(index, Read)]
-        case _:
-            return ()
+    if isinstance(part, Computed):
+        return part.operands
+    if isinstance(part, Read) and any(isinstance(index, Read) for index in part.indices):
+        return [index for index in part.indices if isinstance(index, Read)]
+    return ()
 
 
 def axes_of(part: Scalar) -> frozenset[int]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ..errors import InternalError, VerifyError
+from ..garbage import garbage_left
 from ..ir import Module
 from ..passes.canonicalize import Canonicalize
 from ..passes.constant_propagation import ConstantPropagation
@@ -185,7 +186,8 @@ def advance(
             f"a module in stage {module.stage.value} cannot go back to {stage.value}"
         )
     for step in module.stage.steps_to(stage):
-        run(module, passes_to(step, *entries, level=level, target=target))
+        with garbage_left():
+            run(module, passes_to(step, *entries, level=level, target=target))
         module.stage = step
         if os.environ.get("NNKIT_VERIFY") == "1":
             try:

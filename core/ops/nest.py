@@ -344,8 +344,8 @@ def build_nest(
 
 def axes_in(indices: Iterable[object]) -> frozenset[int]:
     """The axes that those of `indices` which are affine depend on."""
-    affine = (index for index in indices if isinstance(index, Affine))
-    return frozenset(axis for index in affine for axis, _ in index.terms)
+    affine = [index.terms for index in indices if isinstance(index, Affine)]
+    return frozenset([axis for terms in affine for axis, _ in terms])
 
 
 def read_nest(b: Emitter, x: Value, access: Access, result: TensorType) -> Value:

@@ -6,11 +6,8 @@ rules between instructions, which `core.verify` knows.  One parse reports up to 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from ..errors import ParseError
+from ..garbage import garbage_left
 from ..ir import Function, Module, Stage, Variable
 from ..location import HasLocation
 from ..types import VOID, FunctionType
@@ -29,7 +26,7 @@ def parse_module(text: str, file: str = "") -> Module:
 
     Raises: ParseError with line, column and what was expected, for every error found.
     """
-    with _garbage_left():
+    with garbage_left():
         cursor = Cursor(text, file)
         module = Module()
         try:
@@ -140,15 +137,3 @@ class _Parser:
             kind = "function" if name in self.target.functions else "variable"
             raise self.cursor.error_at(token, f"the {kind} {token.text} is defined twice")
         return name
-
-
-@contextmanager
-def _garbage_left() -> Generator[None, None, None]:
-    """Without looks for garbage in between: nearly all that reading makes stays, and looking takes as long."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

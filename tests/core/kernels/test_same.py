@@ -35,9 +35,7 @@ def test_equal_products_are_tiled_once_and_right_each_time() -> None:
         kernels = [i for i in module.functions["main"].entry.instructions if i.regions]
         bodies += [written_body(kernel) for kernel in kernels]
         random = np.random.default_rng(m)
-        x, u, v = (
-            random.integers(-4, 4, s).astype(np.float32) for s in ((m, 8), (8, 20), (8, 20))
-        )
+        x, u, v = (random.integers(-4, 4, s).astype(np.float32) for s in ((m, 8), (8, 20), (8, 20)))
         found = evaluate(module, "main", x, u, v)
         for one, w in zip(found, (u, v), strict=True):
             np.testing.assert_array_equal(one, x @ w)
