@@ -111,3 +111,12 @@ def numbers(x: Rep[Scalar[f32]], m: Rep[Tensor2D[f32]], n: int) -> None:
         pass
     nk.full((2,), "a", f32)  # M: expected "Sequence[_AShapeThenANumberThenAnElementType]
     int(n), round(2.5), complex(n), bool(n), len(m), int("1", 2)
+
+def literal_sizes(x: Rep[Tensor2D[f32]], n: int) -> None:
+    nk.zeros((3,), f32) + nk.zeros((4,), f32)  # M: cannot broadcast [3] and [4]: 3 and 4 differ
+    nk.ones((2, 3), f32) * nk.full((3, 2), 1.0, f32)  # M: cannot broadcast [2, 3] and [3, 2]: 3 and 2 differ
+    nk.eye(3, dtype=f32) - (nk.zeros((4, 1), f32) + nk.ones((4, 3), f32))  # M: cannot broadcast [3, 3] and [4, 3]: 3 and 4 differ
+    x.reshape(n, 3) < nk.ones((n, 4), f32)  # M: cannot broadcast [?, 3] and [?, 4]: 3 and 4 differ
+    nk.arange(5, f32) + nk.arange(6, dtype=f32)  # M: cannot broadcast [5] and [6]: 5 and 6 differ
+    nk.zeros((3, 1), f32) + nk.zeros((4,), f32) + nk.zeros((n,), f32) + x + nk.arange(n, f32) + x.reshape(-1, 2)
+    named: Rep[Tensor2D[f32, Batch, In]] = nk.zeros((2, 3), f32)
