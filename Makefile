@@ -57,6 +57,7 @@ fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the s
 	$(BIN)/python docs/generate_ops.py
 	$(BIN)/python docs/generate_functions.py
 	$(BIN)/python docs/generate_passes.py
+	$(BIN)/python docs/generate_schedule.py
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 

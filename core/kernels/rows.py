@@ -36,7 +36,8 @@ class RowPlan:
     """Nests as passes over rows.
 
     `outputs` are the results that others read, or that rows lie in.  `homes` says for a result with rows that later
-    passes read, and that is no output itself, in which output its rows lie meanwhile; None for a buffer of one row.
+    passes read, and that is no output itself, in which output its rows lie meanwhile, or in the buffer of which earlier
+    result; None for a buffer of one row.
     """
 
     passes: Sequence[Sequence[RowNest]]
@@ -124,7 +125,7 @@ def _place(build: KernelBuilder, plan: RowPlan, writer: RowWriter) -> None:
     nests = {x: one for group in plan.passes for one in group for x in one.nest.results}
     for result, home in plan.homes.items():
         if home is not None:
-            writer.rows[result] = Rows(outputs[home], home.tensor.shape, is_whole=True)
+            writer.rows[result] = writer.rows[home]
         else:
             shape = (nests[result].length,)
             local = build.local(TensorType(shape, result.tensor.dtype))

@@ -8,7 +8,8 @@ element per row is a number in a register, and what has a row is not stored unle
 2. Nests behind it join that go through the same rows, touch one of its tensors, and read what the group makes only in
    the row that all are at.  What does not need the group goes before it, what does and cannot join, behind it.
 3. Each nest is in the first pass over the row in which all that it reads is known.
-4. Rows that later passes read lie in the place of a result that is written later, or in a small buffer.
+4. Rows that later passes read lie in the place of a result that is written later, or in a small buffer, one after the
+   other in the same.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ class _Group:
             if last == self.pass_of[one.nest]:
                 continue
             size = one.length * result.tensor.dtype.bytes
-            home = self._home(result, last, outputs, homes)
+            home = self._home(result, last, outputs, homes) or self._shared(result, last, homes)
             if home is None and size > room:
                 outputs.append(result)
             else:
@@ -273,7 +274,7 @@ class _Group:
                 maker.has_rows(number)
                 and maker.length == one.length
                 and output.tensor.dtype == result.tensor.dtype
-                and output not in homes.values()
+                and self._is_free(output, result, last, homes)
                 and written >= last
                 and all(
                     at != written or reader.is_at_point(place)
@@ -284,13 +285,36 @@ class _Group:
                 return output
         return None
 
+    def _shared(self, result: Value, last: int, homes: dict[Value, Value | None]) -> Value | None:
+        """A value in whose small buffer a row may lie: of that size, and needed before it or after it only."""
+        one, _ = self.made[result]
+        for owner, home in homes.items():
+            if (
+                home is None
+                and self.made[owner][0].length == one.length
+                and owner.tensor.dtype == result.tensor.dtype
+                and self._is_free(owner, result, last, homes)
+            ):
+                return owner
+        return None
+
+    def _is_free(
+        self, place: Value, result: Value, last: int, homes: dict[Value, Value | None]
+    ) -> bool:
+        """Whether no row lies in a place in any pass from the one that makes `result` to the `last` that reads it."""
+        first = self.pass_of[self.made[result][0].nest]
+        there = [x for x, home in homes.items() if home is place or (home is None and x is place)]
+        return all(
+            self._last_read(x) < first or last < self.pass_of[self.made[x][0].nest] for x in there
+        )
+
     def _overwritten(
         self, outputs: Sequence[Value], homes: dict[Value, Value | None]
     ) -> Iterator[tuple[Value, Value]]:
         """Operands, and results that may lie in their places: of each element they are read before it is written."""
         firsts = {output: self.pass_of[self.made[output][0].nest] for output in outputs}
         for result, home in homes.items():
-            if home is not None:
+            if home is not None and home in firsts:
                 firsts[home] = min(firsts[home], self.pass_of[self.made[result][0].nest])
         operands = [x for one in self.members for x in one.nest.operands]
         for operand in dict.fromkeys(operands):

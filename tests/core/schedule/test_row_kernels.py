@@ -256,3 +256,23 @@ def test_special_numbers_are_those_of_nests() -> None:
         fuse(module)
         assert len(scheduled(module)) == 1
         assert_close(expected, results(module, [rows]))
+
+
+def test_rows_that_are_not_needed_at_once_share_a_buffer() -> None:
+    """x + Σx, time and again: each row is needed until the next one is there."""
+
+    def build(b: Builder, x: Value) -> Value:
+        for _ in range(6):
+            total = b.emit(PadShape(1), b.emit(Reduce(Combinator.ADD, (1,)), x))
+            x = b.emit(Add(), b.emit(Exp(), b.emit(Multiply(), x, x)), total)
+            x = b.emit(Divide(), x, b.emit(Add(), b.emit(Multiply(), x, x), x))
+        return x
+
+    _, (kernel,) = built(build, f32(3, 40))
+    buffers = [
+        i
+        for i in kernel.regions[0].entry.instructions[0].regions[0].entry.instructions
+        if isinstance(i.op, AllocateLocal)
+    ]
+    assert len(kernel.results) == 1
+    assert len(buffers) <= 2
