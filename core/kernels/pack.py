@@ -25,7 +25,8 @@ from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
 class Panel:
     """Columns of a matrix `buffer`, from that which `start` says on, or all: so many, in vectors of `lanes`.
 
-    `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.
+    `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.  Packed panels lie in one buffer,
+    one in the place of the other, or behind each other if they are `apart`.
     """
 
     buffer: Value
@@ -35,6 +36,12 @@ class Panel:
     lanes: int
     row_axis: int
     column_axis: int
+    apart: bool = False
+
+    @property
+    def width(self) -> int:
+        """Columns in whole vectors."""
+        return -(-self.columns // self.lanes) * self.lanes
 
     @property
     def first(self) -> IndexSum:
@@ -45,7 +52,8 @@ class Panel:
 def pack(block: Block, panel: Panel, packed: Value) -> None:
     """Copy a panel into the buffer `packed` at the start of a block, whose loads of the matrix then read that.
 
-    Rows of `packed` are rows of the panel, at least as many columns wide as the panel has vectors.
+    Rows of `packed` are rows of the panel, at least as many columns wide as the panel has vectors.  Where panels are
+    apart, `packed` has one axis, for all elements of all of them.
     """
     loads = [
         access
@@ -91,8 +99,8 @@ def _matrix(panel: Panel) -> tuple[int, int]:
 def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
     row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
-    maps, coordinates = maps_of([row, column.plus(panel.first, -1)])
-    steps = (0, 1) if access.lanes else ()
+    maps, coordinates = maps_of(_place(panel, row, column.plus(panel.first, -1)))
+    steps = _steps(panel) if access.lanes else ()
     old = access.instruction
     old.op = LoadAt(maps, access.lanes, steps)
     old.set_operands([packed, *coordinates])
@@ -103,7 +111,7 @@ def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexS
 
     def write(inner: Builder, column: IndexSum, active: int, row: IndexSum) -> None:
         value = _load(inner, panel, around, row, column, active, panel.column_axis)
-        _store(inner, packed, value, row, column)
+        _store(inner, panel, packed, value, row, column)
 
     def row(inner: Builder, row: IndexSum, _: int) -> None:
         _write_runs(inner, panel.columns, panel.lanes, partial(write, row=row))
@@ -124,7 +132,7 @@ def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[Inde
             for number in range(size)
         ]
         for number, value in enumerate(transposed(inner, turned)[:rows]):
-            _store(inner, packed, value, row.plus(number), column)
+            _store(inner, panel, packed, value, row.plus(number), column)
 
     def row(inner: Builder, row: IndexSum, rows: int) -> None:
         _write_runs(inner, panel.columns, size, partial(square, row=row, rows=rows))
@@ -173,9 +181,22 @@ def _load(
     return b.emit(LoadAt(maps, panel.lanes, steps, kept), panel.buffer, *coordinates)
 
 
-def _store(b: Builder, packed: Value, value: Value, row: IndexSum, column: IndexSum) -> None:
-    maps, coordinates = maps_of([row, column])
-    b.emit_many(StoreAt(maps, (0, 1)), [value, packed, *coordinates])
+def _store(
+    b: Builder, panel: Panel, packed: Value, value: Value, row: IndexSum, column: IndexSum
+) -> None:
+    maps, coordinates = maps_of(_place(panel, row, column))
+    b.emit_many(StoreAt(maps, _steps(panel)), [value, packed, *coordinates])
+
+
+def _place(panel: Panel, row: IndexSum, column: IndexSum) -> list[IndexSum]:
+    """Where an element lies that is packed; panels before this one have so many rows of so many columns."""
+    if not panel.apart:
+        return [row, column]
+    return [column.plus(row, panel.width).plus(panel.first, panel.rows)]
+
+
+def _steps(panel: Panel) -> tuple[int, ...]:
+    return (1,) if panel.apart else (0, 1)
 
 
 def _element(panel: Panel) -> TensorType:

@@ -104,7 +104,7 @@ def tile_product(
     """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
 
     Where the loop over rows is the outer one, all of the second operand is packed at once, if it is; else panel by
-    panel.
+    panel: in one place, or, where threads share the panels, each in its own, which none of the others has to fetch.
     """
     aliases = aliases_of(kernel)
     block = kernel.regions[0].entry
@@ -119,14 +119,17 @@ def tile_product(
     tile = best_tile(loop_op(rows).count, count, depth, registers)
     width = -(-count // registers.lanes) if by_rows else tile.vectors
     buffer = None
+    apart = not by_rows and loop_op(columns).grain > 0
     if packed is not None:
-        buffer = _packing_buffer(kernel, packed, width * registers.lanes)
+        vectors = -(-count // registers.lanes) if apart else width
+        buffer = _packing_buffer(kernel, packed, vectors * registers.lanes, apart=apart)
     around = inside if by_rows else block
     for panel in list(_write_panels(around, columns, tile.vectors, registers.lanes, aliases)):
         if not by_rows:
             if packed is not None and buffer is not None:
                 start = panel.block.arguments[0]
-                _pack(kernel, panel.block, packed, buffer, start, panel.columns, panel.lanes)
+                shape = panel.columns, panel.lanes
+                _pack(kernel, panel.block, packed, buffer, start, *shape, apart=apart)
             cse(panel.block, aliases=aliases)
             _write_rows(panel.block, tile, aliases)
     if by_rows:
@@ -152,16 +155,21 @@ def _pack(
     start: Value | None,
     columns: int,
     lanes: int,
+    *,
+    apart: bool = False,
 ) -> None:
     """Pack so many columns of the second operand at the start of a block."""
     matrix = kernel.regions[0].entry.arguments[1]
     shape = packed.rows, columns, lanes, packed.row_axis, packed.column_axis
-    pack(block, Panel(matrix, start, *shape), buffer)
+    pack(block, Panel(matrix, start, *shape, apart), buffer)
 
 
-def _packing_buffer(kernel: Instruction[Kernel], packed: Packing, width: int) -> Value:
-    """One more buffer of the kernel, for the widest panel."""
-    type = TensorType((packed.rows, width), kernel.operands[1].tensor.dtype)
+def _packing_buffer(
+    kernel: Instruction[Kernel], packed: Packing, width: int, *, apart: bool
+) -> Value:
+    """One more buffer of the kernel, for the widest panel, or for all of them."""
+    shape = (packed.rows * width,) if apart else (packed.rows, width)
+    type = TensorType(shape, kernel.operands[1].tensor.dtype)
     kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
     buffer = Value(PointerType(type), "packed")
     kernel.regions[0].entry.arguments.append(buffer)

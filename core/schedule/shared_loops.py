@@ -21,7 +21,7 @@ from ..kernels.ops import Kernel
 from ..kernels.parallelise import multiplications, parallelise
 from ..kernels.tiles import aliases_of
 
-LEAST_JOB: Final = 25_000.0
+LEAST_JOB: Final = 15_000.0
 """Nanoseconds of a loop from which it is shared: a job costs 1 µs where the workers are awake, 5 where they sleep, and
 then they come 10 to 50 µs later."""
 
@@ -37,10 +37,18 @@ _MANY: Final = 8
 _MULTIPLY: Final = 0.15
 """Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
 
-_TILE_ROWS: Final = 6
-"""Rows that tiles usually have (`kernels.tiles`): 6 by 4 vectors fill 32 registers."""
+_LEAST_PACKED: Final = 256
+"""Rows from which those of one packed panel are shared: it lies in the caches of the core that packs it, from where
+another one fetches it at some 10 GB/s; with 64 rows two threads took twice the time of one, with 256 0.85 of it."""
 
-_TILE_VECTORS: Final = 4
+_MOST_APART: Final = 32 << 20
+"""Bytes of an operand whose packed panels lie apart, so that each thread packs its own: there is memory for all of
+it twice."""
+
+_TILE_ROWS: Final = 12
+"""Rows that tiles usually have (`kernels.tiles`): 12 by 2 vectors fill 32 registers."""
+
+_TILE_VECTORS: Final = 2
 """Vectors of columns that they have."""
 
 
@@ -79,13 +87,13 @@ def share_product(
 ) -> None:
     """Mark a loop of a product, of those that `build_product` writes, as parallel if it has enough work.
 
-    Packing has one buffer for all threads: loops that it is done in, those of a batch and the columns where these are
-    outside, are not shared.
+    Packing has one buffer for all matrices of a batch: it is not shared then.  Where columns are outside, threads pack
+    panels of their own; else, rows are shared if there are so many that fetching what one thread has packed is nothing.
     """
     work = _MULTIPLY * multiplications(kernel) / lanes
     if work < LEAST_JOB:
         return
-    block, times = kernel.regions[0].entry, 1
+    block, times, bytes = kernel.regions[0].entry, 1, kernel.operands[1].tensor.bytes
     found: list[_Candidate] = []
     for level in range(batch + 2):
         (loop,) = loops_of(block)
@@ -93,7 +101,8 @@ def share_product(
         is_batch, is_rows = level < batch, (level == batch) == by_rows
         size = 1 if is_batch else _TILE_ROWS if is_rows else _TILE_VECTORS * lanes
         tiles = -(-count // size)
-        if not is_packed or (not is_batch and (is_rows or by_rows)):
+        is_apart = not is_batch and not is_rows and not by_rows and bytes <= _MOST_APART
+        if not is_packed or is_apart or (is_rows and count >= _LEAST_PACKED):
             found.append(_Candidate(block, loop, tiles, work / times))
         block, times = body_of(loop), times * tiles
     worth = [one for one in found if one.nanoseconds >= LEAST_JOB and one.tiles > 1]
