@@ -48,13 +48,15 @@ class Loops(Nest):
     it: where they are `compensated`, sums of floats without losing what rounding cuts off (`summation`).
     Its scratch buffers are for what was cut off from sums that are accumulated in memory, one per output that
     `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
+
+    The loop over an axis is several, one after the other, that begin at its `cuts`: (axis, point), in order.
     """
 
     name: ClassVar[str] = "loops"
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}]"
+        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] [cut {cuts}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
@@ -65,9 +67,15 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     scattered: tuple[int, ...] = ()
+    cuts: tuple[tuple[int, int], ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes
+
+
+def cuts_of(op: Loops, axis: int) -> tuple[int, ...]:
+    """The points at which the parts of an axis begin, but the first."""
+    return tuple(point for cut, point in op.cuts if cut == axis)
 
 
 def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:

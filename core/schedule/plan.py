@@ -52,6 +52,7 @@ from .buffer_assignment import (
 )
 from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
+from .cuts import plan_cuts
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
 from .one_hot_sums import read_one_hot_sums
@@ -252,7 +253,8 @@ def _decided(step: GroupedInstruction) -> Op:
     """The op with what the schedule decides of it."""
     instruction = step.instruction
     if step.loops is not None:
-        return replace(step.loops, scattered=scattered_sums(instruction, step.loops))
+        cuts = plan_cuts(instruction, step.loops)
+        return replace(step.loops, scattered=scattered_sums(instruction, step.loops), cuts=cuts)
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))

@@ -84,7 +84,8 @@ def write_loop(
     def single(index: Register, values: Sequence[Register]) -> list[Register]:
         return inside.step(LoopStep(index, lanes), values)
 
-    left = constant(I64, done), constant(I64, shape.steps * shape.lanes)
+    first = shape.start
+    left = constant(I64, first + done), constant(I64, first + shape.steps * shape.lanes)
     carried = _repeat(w, *left, shape.lanes, carried, single)
     if shape.tail:
         rest = Lanes(shape.tail_lanes, shape.tail)
@@ -149,9 +150,8 @@ def _write_rounds(
 
     points = shape.lanes * shape.copies
     if span is None or span.start is None:
-        last = _repeat(
-            w, constant(I64, 0), constant(I64, shape.in_rounds), points, all_totals, round
-        )
+        first = constant(I64, shape.start), constant(I64, shape.start + shape.in_rounds)
+        last = _repeat(w, *first, points, all_totals, round)
     elif span.stop is None:
         last = round(span.start, all_totals)
     else:

@@ -11,17 +11,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...core.ir.instruction import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, literal_of, splat_literal
-from ...core.ops.nest import Access, Bounds, Loaded, Output
+from ...core.ops.nest import Access, Affine, Bounds, Loaded, Output
+from ...core.schedule.cuts import comparisons, parts_of
 from ...core.schedule.ops import (
     Loops,
     compensated_outputs,
     compensated_rows,
+    cuts_of,
     is_float_sum,
     is_folded,
 )
@@ -36,6 +38,7 @@ from .steps import (
     MakeCoordinate,
     OutputPlan,
     ReadElement,
+    Slot,
     SplatLanes,
     Step,
     WriteElement,
@@ -59,6 +62,10 @@ class NestPlan:
     corrected: tuple[int, ...] = ()
     """Sums over rows with what rounding cut off from them beside them in memory."""
 
+    tests: dict[Slot, tuple[Affine, int]] = field(default_factory=dict[Slot, tuple[Affine, int]])
+    """The conditions that ask whether an affine index is inside of an axis of that extent."""
+    compared: dict[Value, Affine] = field(default_factory=dict[Value, Affine])
+    """The comparisons of affine functions of coordinates: x − y of each."""
     begun: dict[int, list[OutputPlan]] = field(default_factory=dict[int, list[OutputPlan]])
     """The reductions that begin at a level."""
 
@@ -93,6 +100,7 @@ class _Planner:
 
     def __init__(self, instruction: Instruction, op: Loops, sites: list[CheckSite]) -> None:
         self.op = op
+        self.instruction = instruction
         self.operands = instruction.operands
         body = instruction.regions[0].entry
         rank = len(op.extents)
@@ -147,6 +155,8 @@ class _Planner:
             filled,
             self.afresh,
             compensated_rows(self.op),
+            self.addresses.tests,
+            comparisons(self.instruction) if self.op.cuts else {},
             begun,
         )
 
@@ -311,12 +321,22 @@ class _Planner:
                 shapes.append(LoopShape(extent, block=self.levels.blocks[position]))
                 continue
             lanes = self.op.lanes if is_vector else 1
-            narrow = 1 << max(extent % lanes - 1, 0).bit_length()
             is_innermost = position == len(self.levels.axes) - 1
             copies = self.op.accumulators if is_innermost and reduces else 1
-            tail_lanes = lanes if all_lanes else narrow
-            shapes.append(LoopShape(extent, lanes, tail_lanes, copies, is_vector))
+            whole = _shape(extent, lanes, copies, is_vector, all_lanes)
+            cuts = cuts_of(self.op, axis)
+            parts = [
+                replace(_shape(points, lanes, copies, is_vector, all_lanes), start=first)
+                for first, points in (parts_of(extent, cuts) if cuts else [])
+            ]
+            shapes.append(replace(whole, parts=tuple(parts)))
         return tuple(shapes)
+
+
+def _shape(extent: int, lanes: int, copies: int, is_vector: bool, all_lanes: bool) -> LoopShape:
+    narrow = 1 << max(extent % lanes - 1, 0).bit_length()
+    tail_lanes = lanes if all_lanes else narrow
+    return LoopShape(extent, lanes, tail_lanes, copies, is_vector)
 
 
 def splat_read(operand: Value, access: Access) -> Literal | None:

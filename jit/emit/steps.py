@@ -229,7 +229,8 @@ class LoopShape:
     """A loop of `extent` points in steps of `lanes`, `copies` independent steps per round.
 
     The points that are left at the end are one step of `tail_lanes` lanes, not all of them active.  With a `block`,
-    the loop is over blocks of so many points, which another loop over the same axis goes through.
+    the loop is over blocks of so many points, which another loop over the same axis goes through.  The points begin
+    with `start`; a loop that is cut has `parts`, which cover it one after the other.
     """
 
     extent: int
@@ -238,6 +239,8 @@ class LoopShape:
     copies: int = 1
     is_vector: bool = False
     block: int = 0
+    start: int = 0
+    parts: tuple[LoopShape, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -256,6 +259,9 @@ class LoopShape:
 
     @property
     def lane_counts(self) -> tuple[int, ...]:
-        """The numbers of lanes that the steps have."""
-        whole = (self.lanes,) if self.steps else ()
-        return (*whole, self.tail_lanes) if self.tail and self.tail_lanes not in whole else whole
+        """The numbers of lanes that the steps have, those of its parts included."""
+        found = dict.fromkeys((self.lanes,) if self.steps else ())
+        found |= dict.fromkeys((self.tail_lanes,) if self.tail else ())
+        for part in self.parts:
+            found |= dict.fromkeys(part.lane_counts)
+        return tuple(found)

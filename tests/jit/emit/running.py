@@ -40,6 +40,7 @@ class Decisions:
     group: int = -1
     blocks: tuple[int, ...] = ()
     compensated: bool = False
+    cuts: tuple[tuple[int, int], ...] = ()
 
 
 class CheckFailed(Exception):
@@ -102,6 +103,7 @@ def looped(nest: Nest, decided: Decisions) -> Loops:
         decided.group,
         decided.blocks,
         decided.compensated,
+        cuts=decided.cuts,
     )
 
 
