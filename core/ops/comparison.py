@@ -26,6 +26,8 @@ class Comparison(Elementwise):
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
     not_differentiable: ClassVar[str] = "a comparison is constant between its jumps"
+    changes_at: ClassVar[tuple[int, ...]] = ()
+    """Integers x − y that differ in the result from the integer below; none if it is not about order."""
 
     def result_dtype(self, *dtypes: DType) -> DType:
         return BOOL
@@ -53,6 +55,7 @@ class LessThan(Comparison):
     name: ClassVar[str] = "lessThan"
     syntax: ClassVar[str] = "lessThan {x}, {y}"
     of_integers: ClassVar[Callable[..., int] | None] = operator.lt
+    changes_at: ClassVar[tuple[int, ...]] = (0,)
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x < y)
@@ -64,6 +67,7 @@ class LessThanOrEqual(Comparison):
     name: ClassVar[str] = "lessThanOrEqual"
     syntax: ClassVar[str] = "lessThanOrEqual {x}, {y}"
     of_integers: ClassVar[Callable[..., int] | None] = operator.le
+    changes_at: ClassVar[tuple[int, ...]] = (1,)
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x <= y)
@@ -75,6 +79,7 @@ class GreaterThan(Comparison):
     name: ClassVar[str] = "greaterThan"
     syntax: ClassVar[str] = "greaterThan {x}, {y}"
     of_integers: ClassVar[Callable[..., int] | None] = operator.gt
+    changes_at: ClassVar[tuple[int, ...]] = (1,)
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x > y)
@@ -86,6 +91,7 @@ class GreaterThanOrEqual(Comparison):
     name: ClassVar[str] = "greaterThanOrEqual"
     syntax: ClassVar[str] = "greaterThanOrEqual {x}, {y}"
     of_integers: ClassVar[Callable[..., int] | None] = operator.ge
+    changes_at: ClassVar[tuple[int, ...]] = (0,)
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(x >= y)
@@ -96,6 +102,7 @@ class Equal(Comparison):
 
     name: ClassVar[str] = "equal"
     syntax: ClassVar[str] = "equal {x}, {y}"
+    changes_at: ClassVar[tuple[int, ...]] = (0, 1)
     commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
@@ -111,6 +118,7 @@ class NotEqual(Comparison):
 
     name: ClassVar[str] = "notEqual"
     syntax: ClassVar[str] = "notEqual {x}, {y}"
+    changes_at: ClassVar[tuple[int, ...]] = (0, 1)
     commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 

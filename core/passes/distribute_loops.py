@@ -42,12 +42,20 @@ MOST_BYTES: Final = 64 << 20
 """What is stored for all rounds at most: the loop needs as much for one of them."""
 
 
+FEW_BYTES: Final = 4 << 20
+"""The same where the matrix stays in the nearest cache: its results would leave the second one. Distances of 10,000
+points to 100 centroids take 2.4 ms if they are stored first, and 1.1 if each row is used at once."""
+
+NEAR_BYTES: Final = 32 << 10
+"""Matrices that stay in the nearest cache, from one round to the next."""
+
+
 @dataclass(frozen=True)
 class DistributeLoops(FunctionPass):
     """Computes before a `for` its products of rows with matrices, where the rows are known beforehand: all at once.
 
     Taken are products of what depends on the number of the round alone with a matrix that is the same in each, if the
-    rounds are known to be four or more, and their results take 64 MiB at most.
+    rounds are known to be four or more, and their results take 64 MiB at most, or 4 if the matrix is small.
 
     Requires: structured control flow; loops between blocks are left alone.
     Preserves: effects, and results but for the order in which the terms of a product are added.
@@ -128,7 +136,9 @@ class _Body:
     def take(self, block: Block, product: Instruction) -> bool:
         """Compute a product for all rounds in front of the loop, and leave its row; whether that can be."""
         needed = self._needed(product)
-        if sum(self.rounds * i.result.tensor.bytes for i in needed) > MOST_BYTES:
+        matrices = [x.tensor.bytes for x in product.operands if x not in self.indexed]
+        most = FEW_BYTES if max(matrices, default=0) <= NEAR_BYTES else MOST_BYTES
+        if sum(self.rounds * i.result.tensor.bytes for i in needed) > most:
             return False
         b = Builder(Block())
         made: dict[Value, Value] = {}

@@ -21,11 +21,21 @@ from dataclasses import dataclass, field
 
 from ..compute.address import address
 from ..compute.bodies import base_of, in_place_flows
+from ..errors import InternalError
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
 from ..kernels.ops import Kernel
 from ..ops.movement import ShapeCast
-from ..ops.nest import Access, Affine, Bounds, Nest, Output, build_nest, identity_access
+from ..ops.nest import (
+    Access,
+    Affine,
+    Bounds,
+    Nest,
+    Output,
+    build_nest,
+    identity_access,
+    is_nest,
+)
 from .arena import Arena
 from .idle_outputs import IdleOutput, IdleOutputs
 from .ops import makes_buffers
@@ -124,6 +134,10 @@ def assign_buffers(
             plan.release(base)
         for offset, size in held.get(position, ()):
             plan.arena.release(offset, size)
+    for base in lives.made_at:
+        updated = lives.updated_in_group(base)
+        if updated is not None and plan.places[base] != plan.places[updated]:
+            raise InternalError("what a group makes and updates is in two places")
     return BufferAssignment(plan.places, found, corrections)
 
 
@@ -206,8 +220,25 @@ class _LiveRanges:
         return lives
 
     def end(self, base: Value) -> int:
-        """The last position where the buffer of `base` is in use."""
+        """The last position where the buffer of `base` is in use, by updates of it in its group, too.
+
+        These must be in place: before the loop of the group, there is nothing to be copied yet.
+        """
+        updated = self.updated_in_group(base)
+        if updated is not None:
+            return self.end(updated)
         return self.ends[self.last_reads.get(base, self.made_at[base])]
+
+    def updated_in_group(self, base: Value) -> Value | None:
+        """What a nest of the group that makes `base` makes of it by an update."""
+        group, last = self.groups[self.made_at[base]], self.last_reads.get(base, -1)
+        if group < 0 or last < 0 or self.groups[last] != group:
+            return None
+        instruction = self.instructions[last]
+        for result in instruction.results:
+            if _is_updated(instruction, result, base) and base in self.overwritten(last, result):
+                return result
+        return None
 
     def is_dead(self, base: Value, result: Value) -> bool:
         """Whether nobody reads `base` any more when `result` is made, or is made element by element from it."""
@@ -335,6 +366,14 @@ class _Assigner:
             self.arena.release(*self.held.pop(base))
         if base in self.lent:
             self.idle.give_back(self.lent.pop(base))
+
+
+def _is_updated(instruction: Instruction, result: Value, base: Value) -> bool:
+    """Whether the result of a nest begins with `base`."""
+    if not is_nest(instruction):
+        return False
+    init = instruction.op.outputs[result.index].init
+    return init is not None and base_of(instruction.operands[init]) is base
 
 
 def _group_ends(groups: Sequence[int]) -> list[int]:

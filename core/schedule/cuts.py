@@ -20,16 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from ..ir import Instruction, Op, Value
 from ..ops.arithmetic import Add, Multiply
-from ..ops.comparison import (
-    Equal,
-    GreaterThan,
-    GreaterThanOrEqual,
-    LessThan,
-    LessThanOrEqual,
-    NotEqual,
-)
+from ..ops.casting import DataTypeCast
+from ..ops.comparison import Comparison
 from ..ops.literal import literal_of
 from ..ops.nest import Access, Affine, Bounds, Output, coordinate
 from ..types import I64, Shape
@@ -46,21 +42,14 @@ _VECTORS: Final = 2
 _PARTS: Final = 32
 """Parts of any other axis, at most: a row or two at the edge are not worth loops of their own."""
 
+_SHORT: Final = 8
+"""A part that is less than this part of a loop runs so seldom that code for its masks is not worth its size."""
+
 _LEAST_POINTS: Final = 256
 """Points of a nest below which masks cost less than code."""
 
-_MOST_CODE: Final = 384
+_MOST_CODE: Final = 512
 """Reads, instructions and writes of all parts together."""
-
-_THRESHOLDS: Final[Mapping[type[Op], tuple[int, ...]]] = {
-    LessThan: (0,),
-    LessThanOrEqual: (1,),
-    GreaterThan: (1,),
-    GreaterThanOrEqual: (0,),
-    Equal: (0, 1),
-    NotEqual: (0, 1),
-}
-"""Where x ? y changes, for x − y."""
 
 
 def plan_cuts(instruction: Instruction, loops: Loops) -> tuple[tuple[int, int], ...]:
@@ -92,12 +81,12 @@ def comparisons(instruction: Instruction) -> dict[Value, Affine]:
     affine = {value: coordinate(axis) for axis, value in enumerate(body.arguments[:rank])}
     found: dict[Value, Affine] = {}
     for inner in body.instructions:
-        if len(inner.results) != 1:
+        if inner.op.is_terminator:
             continue
         made = _affine(inner, affine)
         if made is not None:
             affine[inner.result] = made
-        elif type(inner.op) in _THRESHOLDS and all(x in affine for x in inner.operands):
+        elif _thresholds(inner.op) and all(x in affine for x in inner.operands):
             x, y = inner.operands
             found[inner.result] = affine[x] + affine[y] * -1
     return found
@@ -106,15 +95,14 @@ def comparisons(instruction: Instruction) -> dict[Value, Affine]:
 def decided_comparison(op: Op, difference: Affine, ranges: Ranges) -> bool | None:
     """Whether x ? y holds for all points of a box, given x − y; None if it changes."""
     low, high = reach(difference, ranges)
-    if any(low < threshold <= high for threshold in _THRESHOLDS[type(op)]):
+    if any(low < threshold <= high for threshold in _thresholds(op)):
         return None
-    match op:
-        case LessThan() | LessThanOrEqual():
-            return low < _THRESHOLDS[type(op)][0]
-        case Equal() | NotEqual():
-            return (low == 0) == isinstance(op, Equal)
-        case _:
-            return low >= _THRESHOLDS[type(op)][0]
+    return bool(op.evaluate(np.asarray(low), np.asarray(0)))
+
+
+def _thresholds(op: Op) -> tuple[int, ...]:
+    """Where a comparison changes, for x − y; nothing for other ops."""
+    return op.changes_at if isinstance(op, Comparison) else ()
 
 
 def decided_inside(index: Affine, extent: int, ranges: Ranges) -> bool | None:
@@ -140,17 +128,16 @@ def _affine(inner: Instruction, known: Mapping[Value, Affine]) -> Affine | None:
     if literal is not None:
         return Affine(int(literal.splat_value())) if literal.type.dtype == I64 else None
     terms = [known[x] for x in inner.operands if x in known]
+    if len(terms) == 1 and inner.op == DataTypeCast(I64):
+        return terms[0]
     if len(terms) != 2:
         return None
-    match inner.op:
-        case Add():
-            return terms[0] + terms[1]
-        case Multiply() if not terms[0].terms:
-            return terms[1] * terms[0].constant
-        case Multiply() if not terms[1].terms:
-            return terms[0] * terms[1].constant
-        case _:
-            return None
+    if inner.op == Add():
+        return terms[0] + terms[1]
+    factors = [term.constant for term in terms if not term.terms]
+    if inner.op == Multiply() and factors:
+        return terms[0 if terms[1].terms == () else 1] * factors[-1]
+    return None
 
 
 def _changes(instruction: Instruction, loops: Loops) -> Iterator[tuple[Affine, int]]:
@@ -167,7 +154,7 @@ def _changes(instruction: Instruction, loops: Loops) -> Iterator[tuple[Affine, i
                     yield index, extent
     for value, difference in comparisons(instruction).items():
         assert value.op is not None
-        for threshold in _THRESHOLDS[type(value.op)]:
+        for threshold in _thresholds(value.op):
             yield difference, threshold
 
 
@@ -221,4 +208,4 @@ def parts_of(extent: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
 
 def is_short(points: int, extent: int) -> bool:
     """Whether a part is so short that the loops inside of it are not cut."""
-    return points * 8 < extent
+    return points * _SHORT < extent

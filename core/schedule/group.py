@@ -25,7 +25,7 @@ from .ops import Loops, compensated_outputs
 from .summation import plan_sums
 from .target import Target
 
-_MOST_MEMBERS = 12
+MOST_MEMBERS = 12
 """Nests of a group: one whose rows do not fit the caches together is given up, so that it must not grow without end. 4
 to 100 give the benchmarks the same code."""
 
@@ -48,7 +48,7 @@ class GroupedInstruction:
 
 def group_nests(steps: Sequence[GroupedInstruction], target: Target) -> list[GroupedInstruction]:
     """The same steps with groups, in an order that makes each group consecutive."""
-    grouping = _Grouping(target, deque(steps))
+    grouping = Grouping(target, deque(steps))
     while grouping.pending:
         grouping.take(grouping.pending.popleft())
     grouping.close()
@@ -56,7 +56,7 @@ def group_nests(steps: Sequence[GroupedInstruction], target: Target) -> list[Gro
 
 
 @dataclass
-class _Grouping:
+class Grouping:
     """Steps that are done, and the group that is open, if `members` is not empty."""
 
     target: Target
@@ -76,7 +76,7 @@ class _Grouping:
 
     def take(self, step: GroupedInstruction) -> None:
         """Put one step where it belongs."""
-        if self.members and step.loops is not None and step.loops.updates:
+        if self.members and self._ends_group(step):
             self.pending.appendleft(step)  # what has been deferred may read what it updates
             self.close()
             return
@@ -101,10 +101,7 @@ class _Grouping:
     def close(self) -> None:
         """Finish the open group; what it deferred comes next."""
         if len(self.members) > 1 and self._is_worthwhile():
-            block = _block_of_rows(self.members)
-            for step in self.inside:
-                loops = step.loops and replace(_shared(step.loops, block), group=self.count)
-                self.done.append(replace(step, loops=loops))
+            self._close_group()
             self.count += 1
         else:
             self.done.extend(self.inside)
@@ -113,6 +110,16 @@ class _Grouping:
         self.touched, self.made, self.late = {}, {}, set()
         while self.pending and not self._may_open(self.pending[0]):
             self.done.append(self.pending.popleft())
+
+    def _close_group(self) -> None:
+        block = _block_of_rows(self.members)
+        for step in self.inside:
+            loops = step.loops and replace(_shared(step.loops, block), group=self.count)
+            self.done.append(replace(step, loops=loops))
+
+    def _ends_group(self, step: GroupedInstruction) -> bool:
+        """Whether an instruction can neither join nor be passed by."""
+        return step.loops is not None and bool(step.loops.updates)
 
     def _may_open(self, step: GroupedInstruction) -> bool:
         loops = step.loops
@@ -123,7 +130,7 @@ class _Grouping:
 
     def _may_join(self, step: GroupedInstruction, bases: set[Value]) -> bool:
         loops = step.loops
-        if loops is None or len(self.members) == _MOST_MEMBERS:
+        if loops is None or len(self.members) == MOST_MEMBERS:
             return False
         outer = _outer_axis(loops)
         if outer is None or loops.extents[outer] != self.rows:

@@ -52,6 +52,10 @@ _VECTOR_GAIN = 0.9
 """
 
 
+_MOST_REPEATS = 8
+"""Points of short axes inside of vectors along a long one: the registers of what is the same for all stay full."""
+
+
 @dataclass(frozen=True)
 class _Use:
     """An operand or result of a nest as the loops see it."""
@@ -227,7 +231,21 @@ def _order(nest: Nest, summed: frozenset[int], vector: int, target: Target) -> t
         if streamed > target.l2_bytes:
             others = [axis for axis in axes if axis != vector]
             return (*others, vector)
+    if kept and kept[-1] == vector and _repeats(nest, kept):
+        kept.insert(0, kept.pop())
     return (*kept, *inner)
+
+
+def _repeats(nest: Nest, kept: Sequence[int]) -> bool:
+    """Whether most of what a point reads is the same along all kept axes but the last, which are short."""
+    *short, _ = kept
+    if not 1 < math.prod(nest.extents[axis] for axis in short) <= _MOST_REPEATS:
+        return False
+    differs = sum(
+        any(depends_on(nest, index, axis) for index in access.indices for axis in short)
+        for access in nest.accesses
+    )
+    return 2 * differs < len(nest.accesses)
 
 
 def _rounds_each_step(nest: Nest) -> bool:

@@ -44,6 +44,7 @@ from ..ops.scan import Scan
 from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
 from .arena import aligned
+from .block_groups import group_in_blocks
 from .buffer_assignment import (
     BlockResults,
     assign_buffers,
@@ -172,7 +173,7 @@ def _schedule_block(
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in body.block.instructions
     ]
-    steps = group_nests(steps, target)
+    steps = group_in_blocks(group_nests(steps, target), target)
     instructions = [step.instruction for step in steps]
     ops = [_decided(step) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}

@@ -39,7 +39,7 @@ class LoopStep:
 class BlockRange:
     """A block of a loop's iterations: rounds from `start` to `stop`, or the remainder (None).
 
-    A block of one round has no `stop`.
+    A block of one round has no `stop`; that of the remainder begins at `stop`, if that is given.
     """
 
     start: Register | None = None
@@ -76,6 +76,8 @@ def write_loop(
     carried = list(totals)
     lanes = Lanes(shape.lanes, shape.lanes) if shape.is_vector else None
     done = shape.in_rounds
+    if span is not None and span.start is None and span.stop is not None:
+        done = int(span.stop.text)
     if done and (span is None or span.start is not None):
         carried = _write_rounds(w, shape, inside, carried, span, lanes)
     if span is not None and span.start is not None:
@@ -115,8 +117,10 @@ def write_blocks(
             start, stop = span.start, span.stop
 
         def write(start: Register, values: Sequence[Register]) -> list[Register]:
-            if start.is_constant or shape.block == inner.lanes * inner.copies:
-                return block(BlockRange(start, stop if start.is_constant else None), values)
+            if start.is_constant:
+                return block(BlockRange(start, stop), values)
+            if shape.block == inner.lanes * inner.copies:
+                return block(BlockRange(start), values)
             following = w.value(I64, f"add nsw i64 {start.text}, {shape.block}")
             is_whole = end % shape.block == 0
             return block(
@@ -125,7 +129,7 @@ def write_blocks(
 
         carried = _repeat(w, start, stop, shape.block, carried, write)
     if span is None and end < inner.extent:
-        carried = block(BlockRange(), carried)
+        carried = block(BlockRange(stop=constant(I64, end)), carried)
     return carried
 
 

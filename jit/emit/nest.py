@@ -12,7 +12,7 @@ are accumulated in memory have the second of the two in memory as well; the two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -112,7 +112,7 @@ def carry_together(
         writer.run_steps(level)
         carried += [*part, *writer.start_at(level)]
     if shape.block:
-        inner = writers[0].plan.inner(level)
+        inner = common_rounds(writer.plan.inner(level) for writer in writers)
 
         def block(span: BlockRange, values: Sequence[Register]) -> list[Register]:
             return _write_block(w, writers, level, span, values)
@@ -124,6 +124,11 @@ def carry_together(
         return after
     span = writers[0].span_at(level)
     return write_loop(w, shape, _SharedLoopBody(writers, level), carried, span)
+
+
+def common_rounds(shapes: Iterable[LoopShape]) -> LoopShape:
+    """A loop whose rounds are rounds of all of these, which are powers of two."""
+    return max(shapes, key=lambda shape: shape.lanes * shape.copies)
 
 
 def _write_block(
@@ -236,7 +241,14 @@ class NestWriter:
     def shape_at(self, level: int) -> LoopShape | None:
         """The loop at `level` if it goes through the blocks of the loop around it."""
         axes = self.plan.axes
-        return self.plan.loops[level] if axes[level] == axes[level - 1] else None
+        if axes[level] != axes[level - 1] or not self._sums_by_block:
+            return None
+        return self.plan.loops[level]
+
+    @property
+    def _sums_by_block(self) -> bool:
+        """Whether blocks are those of sums; where rows are computed block by block, each nest has its own loop."""
+        return self.op.compensated or sum(map(bool, self.op.blocks)) > 1
 
     def span_at(self, level: int) -> BlockRange | None:
         """The block that the loop at `level` goes through; None if it has none."""

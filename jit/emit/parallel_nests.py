@@ -25,9 +25,9 @@ from .elements import add_compensated, combine, corrected
 from .index_maps import axes_of, is_injective
 from .indices import add_constant, multiply_constant
 from .loops import BlockRange
-from .nest import NestWriter, carry_together
+from .nest import NestWriter, carry_together, common_rounds
 from .parallel import ParallelLoops
-from .steps import IndexCheck, OutputPlan
+from .steps import IndexCheck, LoopShape, OutputPlan
 from .values import ZMM_BYTES
 from .writer import I8, I64, FunctionWriter, LLVMType, Register, constant
 
@@ -48,6 +48,8 @@ class SharedNests:
         """See `nest.NestJobs`."""
         if not all(map(_is_independent, writers)):
             return False
+        if writers[0].plan.loops[0].parts:
+            return self._write_parts(w, *writers)
         blocks, totals = _blocks_of(writers), _totals_of(writers)
         count = sum(total.registers for total in totals)
         if blocks.count < 2 or count > _MOST_TOTALS:
@@ -56,7 +58,7 @@ class SharedNests:
         partial = w.allocate(I8, max(size * (blocks.count + blocks.has_rest), 1))
         types = self._write_job(w, writers, blocks, partial)
         if blocks.has_rest:
-            rest = _carry(w, writers, BlockRange())
+            rest = _carry(w, writers, BlockRange(stop=constant(I64, blocks.done)))
             _store(w, w.offset(partial, blocks.count * size), rest)
         if totals:
             joined = _join(w, totals, types, partial, blocks.count + blocks.has_rest)
@@ -65,12 +67,30 @@ class SharedNests:
                 writer.finish(0, [register for registers in own for register in registers])
         return True
 
+    def _write_parts(self, w: FunctionWriter, writer: NestWriter) -> bool:
+        """Write a loop that is cut: its parts one after the other, those with enough work as jobs."""
+        parts = writer.plan.loops[0].parts
+        found = [_blocks_in([writer], part, part.lanes * part.copies) for part in parts]
+        if writer.totals_at(0) or all(blocks.count < 2 for blocks in found):
+            return False
+        writer.run_steps(0)
+        nowhere = w.allocate(I8)
+        for part, blocks in zip(parts, found, strict=True):
+            with writer.within(0, part):
+                if blocks.count < 2:
+                    writer.carry_part(0, part, [])
+                else:
+                    self._write_job(w, [writer], blocks, nowhere, part)
+                    writer.carry_part(0, part, [], BlockRange())
+        return True
+
     def _write_job(
         self,
         w: FunctionWriter,
         writers: Sequence[NestWriter],
         blocks: _Blocks,
         partial: Register,
+        part: LoopShape | None = None,
     ) -> list[LLVMType]:
         """The job, and the types of what a block comes to."""
         types: list[LLVMType] = []
@@ -83,10 +103,12 @@ class SharedNests:
                 for x in writers
             ]
             start = multiply_constant(inner, number, blocks.length)
+            start = add_constant(inner, start, blocks.start)
             stop = add_constant(inner, start, blocks.length)
             if blocks.done % blocks.length:
-                stop = inner.smin(stop, constant(I64, blocks.done))
-            found = _carry(inner, copies, BlockRange(start, stop))
+                stop = inner.smin(stop, constant(I64, blocks.start + blocks.done))
+            with copies[0].within(0, part or copies[0].plan.loops[0]):
+                found = _carry(inner, copies, BlockRange(start, stop))
             types.extend(register.type for register in found)
             size = _ROOM * len(found)
             _store(inner, inner.gep(to, I8, multiply_constant(inner, number, size)), found)
@@ -103,6 +125,8 @@ class _Blocks:
     done: int
     length: int
     has_rest: bool
+    start: int = 0
+    """The first point."""
 
     @property
     def count(self) -> int:
@@ -147,13 +171,17 @@ def _is_independent(writer: NestWriter) -> bool:
 
 def _blocks_of(writers: Sequence[NestWriter]) -> _Blocks:
     """The outermost loop in blocks, of which there is one where it is not worth more."""
-    plan = writers[0].plan
-    outer = plan.loops[0]
-    inner = plan.inner(0) if outer.block else outer
-    unit = outer.block or inner.lanes * inner.copies
+    outer = writers[0].plan.loops[0]
+    inner = common_rounds(writer.plan.inner(0) for writer in writers) if outer.block else outer
+    return _blocks_in(writers, inner, outer.block or inner.lanes * inner.copies)
+
+
+def _blocks_in(writers: Sequence[NestWriter], loop: LoopShape, unit: int) -> _Blocks:
+    """The same of a loop, or a part of one, in blocks of so many points or a multiple of these."""
     wanted = blocks_of_job([writer.instruction for writer in writers])
-    length = -(-inner.in_rounds // max(wanted * unit, 1)) * unit
-    return _Blocks(inner.in_rounds, max(length, 1), inner.in_rounds < inner.extent)
+    length = -(-loop.in_rounds // max(wanted * unit, 1)) * unit
+    has_rest = loop.in_rounds < loop.extent
+    return _Blocks(loop.in_rounds, max(length, 1), has_rest, loop.start)
 
 
 def _carry(w: FunctionWriter, writers: Sequence[NestWriter], span: BlockRange) -> list[Register]:

@@ -10,7 +10,7 @@ from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk_blocks
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.dce import DeadCode
-from nnkit.core.passes.distribute_loops import MOST_BYTES, DistributeLoops
+from nnkit.core.passes.distribute_loops import FEW_BYTES, DistributeLoops
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
 
@@ -127,7 +127,7 @@ def test_other_products_stay(case: tuple[int, object, str]) -> None:
 
 
 def test_a_result_of_all_rounds_that_is_too_large_is_not_made() -> None:
-    rounds = MOST_BYTES // (10 * 8)
+    rounds = FEW_BYTES // (10 * 8)  # by a small matrix
     text = (HEAD + LOOP).replace("<6 x 10", f"<{rounds + 1} x 10")
     for upper, is_taken in ((rounds // 2, True), (rounds + 1, False)):
         lines = (ROW + PRODUCT).replace("<6 x 10", f"<{rounds + 1} x 10")

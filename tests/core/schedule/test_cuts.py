@@ -44,7 +44,8 @@ from nnkit.core.verify import verify
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from tests.core.compute.building import arguments_for, f32, module_of, results
-from tests.jit.emit.running import run_all
+from tests.jit.emit.running import run, run_all
+from tests.jit.sharing import sharing_everything
 
 COMPARISONS = {
     LessThan: operator.lt, LessThanOrEqual: operator.le, GreaterThan: operator.gt,
@@ -138,6 +139,8 @@ def test_results_stay_bit_by_bit(bytes: int, monkeypatch: pytest.MonkeyPatch) ->
         assert not cuts_in(whole) and bool(cuts_in(cut)) == is_cut
         one, other = run_all([whole, cut], arguments)
         np.testing.assert_array_equal(one, other)
+        with sharing_everything():
+            np.testing.assert_array_equal(one, run(cut, arguments))
         np.testing.assert_allclose(results(module, arguments), other, rtol=1e-4, atol=1e-4)
 
 

@@ -184,3 +184,14 @@ def test_a_scatter_writes_rows_by_vectors_and_elements_one_by_one() -> None:
     op, rounded = loops_of(module_of(single, f32(64), TensorType((64,), I64)))
     assert op.vector == -1
     assert rounded.vector == 0  # of sums in f64
+
+
+def test_short_axes_are_inside_where_most_is_the_same_along_them() -> None:
+    def build(b: Builder, x: Value, y: Value, z: Value) -> Value:
+        return b.emit(Add(), b.emit(Multiply(), b.emit(Multiply(), x, y), x), z)
+
+    shapes = f32(1, 1000), f32(1, 1000)
+    (loops,) = loops_of(module_of(build, *shapes, f32(2, 1000)))
+    assert (loops.order, loops.vector) == ((1, 0), 1)
+    *_, loops = loops_of(module_of(build, *shapes, f32(20, 1000)))
+    assert (loops.order, loops.vector) == ((0, 1), 1)

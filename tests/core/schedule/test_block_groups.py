@@ -1,0 +1,137 @@
+"""Nests over the same rows go block by block: what is independent, and that results stay bit by bit."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.ir import Builder, Function, Value
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Concatenate,
+    Multiply,
+    Reduce,
+    Reverse,
+    ShapeCast,
+    Sin,
+    Slice,
+    Transpose,
+)
+from nnkit.core.schedule import block_groups, idle_outputs
+from nnkit.core.schedule.block_groups import Footprint
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.switches import VARIABLE
+from nnkit.core.schedule.target import Target
+from nnkit.core.verify import verify
+from tests.core.compute.building import arguments_for, f32, module_of, results
+from tests.jit.emit.running import run, run_all
+from tests.jit.sharing import sharing_everything
+
+FOOTPRINTS = st.builds(
+    lambda stride, low, length, rows: Footprint(stride, low, low + length, rows),
+    st.integers(-3, 5), st.integers(0, 12), st.integers(0, 4), st.integers(1, 5),
+)  # fmt: skip
+
+
+def elements(found: Footprint, row: int) -> set[int]:
+    return {found.stride * row + place for place in range(found.low, found.high + 1)}
+
+
+@given(FOOTPRINTS, FOOTPRINTS)
+def test_rows_of_independent_footprints_have_nothing_in_common(a: Footprint, b: Footprint) -> None:
+    together = any(
+        elements(a, row) & elements(b, other)
+        for row in range(a.rows)
+        for other in range(b.rows)
+        if row != other
+    )
+    assert not (a.is_independent(b) and together)
+
+
+class Rows:
+    """A random program over tensors of so many rows: computed, put together, taken apart, summed, turned around."""
+
+    def __init__(self, seed: int, rows: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.rows = rows
+
+    def __call__(self, b: Builder, x: Value, y: Value) -> list[Value]:
+        made = [x, y]
+        for _ in range(14):
+            made.append(self._next(b, made))
+        wide = b.emit(Concatenate(1), made[-1], made[-2], made[-1])
+        return [wide, made[-1], made[int(self.random.integers(2, len(made) - 1))]]
+
+    def _next(self, b: Builder, made: list[Value]) -> Value:
+        x = made[max(0, len(made) - 1 - int(self.random.integers(4)))]
+        columns = x.tensor.shape[1]
+        match int(self.random.integers(9)):
+            case 0:
+                return b.emit(Sin(), x)
+            case 1 | 2:
+                fits = [y for y in made if y.tensor.shape == x.tensor.shape]
+                return b.emit(Multiply(), x, fits[int(self.random.integers(len(fits)))])
+            case 3 | 4:
+                pieces = [y for y in made if y.tensor.shape[1] < 4][-3:]
+                return b.emit(Concatenate(1), *pieces, b.emit(Add(), x, x))
+            case 5 if columns > 1:
+                return b.emit(Slice((0, 1), (self.rows, columns)), x)
+            case 6 | 7:
+                summed = b.emit(Reduce(Combinator.ADD, (1,)), x)
+                return b.emit(ShapeCast((self.rows, 1)), summed)
+            case 8:
+                return b.emit(Reverse((0,)), x)
+            case _:
+                turned = b.emit(Transpose(), b.emit(Sin(), b.emit(Transpose(), x)))
+                return b.emit(Add(), turned, x)
+
+
+def scheduled(program: Rows, *, is_fused: bool, bytes: int) -> Function:
+    module = module_of(program, f32(program.rows, 1), f32(program.rows, 3))
+    generate_compute(module)
+    if is_fused:
+        fuse(module)
+    with (
+        mock.patch.object(block_groups, "_SHARE", 1),
+        mock.patch.object(idle_outputs, "LEAST_BYTES", 0),
+    ):
+        schedule(module, Target(vector_bytes=bytes, l1_bytes=256, l2_bytes=4096))
+    verify(module)
+    return module.functions["main"]
+
+
+def blocks_in(function: Function) -> int:
+    loops = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)]
+    return sum(op.group >= 0 and max(op.blocks, default=0) >= 32 for op in loops)
+
+
+@pytest.mark.parametrize("rows", [320, 331])
+def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = 0
+    for seed in range(4):
+        is_fused, bytes = seed % 4 == 0, 16 << seed % 3
+        module = module_of(Rows(seed, rows), f32(rows, 1), f32(rows, 3))
+        arguments = arguments_for(module)
+        expected = results(module, arguments)
+        monkeypatch.setenv(VARIABLE, "blocks")
+        alone = scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+        monkeypatch.delenv(VARIABLE)
+        grouped = scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+        assert not blocks_in(alone)
+        found += blocks_in(grouped)
+        with sharing_everything():
+            shared = run(grouped, arguments)
+        found_all = *run_all([alone, grouped], arguments), shared, expected
+        for one, other, third, exact in zip(*found_all, strict=True):
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(one, third)
+            np.testing.assert_allclose(exact, other, rtol=1e-4, atol=1e-4)
+    assert found > 10
