@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
@@ -149,6 +149,8 @@ class _Search:
                     yield from self._function(one.__func__, one.__self__)
                 yield one.__self__
             case partial():
+                if isinstance(one.func, FunctionType):
+                    yield from self._function(one.func, given=_parameters(one))
                 yield from (one.func, *one.args, *one.keywords.values())
             case type():
                 if _is_user(sys.modules.get(one.__module__)):
@@ -188,7 +190,13 @@ class _Search:
                 self._inside += words
                 self._slot(holder, name, is_inside=True)
 
-    def _function(self, function: FunctionType, receiver: object = None) -> Iterator[object]:
+    def _function(
+        self,
+        function: FunctionType,
+        receiver: object = None,
+        given: Mapping[str, object] | None = None,
+    ) -> Iterator[object]:
+        """What it reads, as a method of `receiver`, or called with what is `given` for its parameters."""
         code = function.__code__
         own = is_own_file(code.co_filename)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -205,12 +213,19 @@ class _Search:
         yield from (function.__kwdefaults__ or {}).values()
         reads, writes = _names(code)
         scope: dict[str, Any] = function.__globals__
+        held = {**_defaults(function), **(given or {})}
         for name in writes:
             holder = cells.get(name, scope)
             self.written.add((id(holder), name))
         for name, attributes in reads:
-            is_self = name == RECEIVER
-            value = receiver if is_self else self._slot(cells.get(name, scope), name)
+            if name == RECEIVER and receiver is not None:
+                value = receiver
+            elif name == RECEIVER:
+                value = held.get(code.co_varnames[0])
+            elif name.startswith(PARAMETER):
+                value = held.get(name.removeprefix(PARAMETER))
+            else:
+                value = self._slot(cells.get(name, scope), name)
             yield from self._attributes(value, attributes, writes)
 
     def _attributes(
@@ -244,6 +259,21 @@ class _Search:
                 return None
             self.slots[made.key] = made
         return self.slots[made.key].value
+
+
+def _defaults(function: FunctionType) -> dict[str, object]:
+    """Those of parameters, by name."""
+    values, code = function.__defaults__ or (), function.__code__
+    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(last, values, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _parameters(bound: partial[Any]) -> dict[str, object]:
+    """What is given for parameters of its function, by name."""
+    return {
+        **dict(zip(bound.func.__code__.co_varnames, bound.args, strict=False)),
+        **bound.keywords,
+    }
 
 
 def _has_elements(value: object) -> bool:
@@ -293,6 +323,8 @@ ITEMS: Final = "[]"
 """Stands for elements among the names that code writes."""
 RECEIVER: Final = "<first parameter>"
 """What stands for the object of a method: no name of Python's is written so."""
+PARAMETER: Final = "<parameter> "
+"""Stands before the names of other parameters."""
 
 
 def _is_fixed(value: object) -> bool:
@@ -347,6 +379,7 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
     writes: dict[str, None] = {}
     name, attributes = "", tuple[str, ...]()
     first = code.co_varnames[0] if code.co_argcount else None
+    parameters = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
     for instruction in dis.get_instructions(code):
         operation, argument = instruction.opname, instruction.argval
         if operation == "EXTENDED_ARG":
@@ -366,6 +399,8 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
             name, attributes = argument, ()
         elif first is not None and _loads_last(operation, argument) == first:
             name, attributes = RECEIVER, ()
+        elif (last := _loads_last(operation, argument)) in parameters:
+            name, attributes = f"{PARAMETER}{last}", ()
         elif operation in _STORES and is_variable:
             writes[argument] = None
     if name:
@@ -374,11 +409,13 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
         if inspect.iscode(constant):
             inside = _names(constant)
             local = {*code.co_cellvars}
-            receivers = {first: RECEIVER}
+            shared = {one: f"{PARAMETER}{one}" for one in parameters} | {first: RECEIVER}
             reads.update(
-                ((receivers.get(one[0], one[0]), one[1]), None)
+                ((shared.get(one[0], one[0]), one[1]), None)
                 for one in inside[0]
-                if one[0] != RECEIVER and (one[0] not in local or one[0] == first)
+                if one[0] != RECEIVER
+                and not one[0].startswith(PARAMETER)
+                and (one[0] not in local or one[0] in parameters)
             )
             writes.update((one, None) for one in inside[1] if one not in local)
     return tuple(reads), tuple(writes)

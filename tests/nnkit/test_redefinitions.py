@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import types
@@ -429,3 +430,28 @@ def test_functions_are_collected() -> None:
     del f
     gc.collect()
     assert gone() is None
+
+
+def test_defaults_and_what_partials_hold_are_watched_inside() -> None:
+    config, table = types.SimpleNamespace(rate=1.0, part=types.SimpleNamespace(k=1.0)), [1.0]
+
+    def by_default(a: Rep[V], c: Any = config, *, t: Any = table) -> Rep[V]:
+        return a * sum(c.rate * w for w in t)
+
+    def given(c: Any, a: Rep[V], *, d: Any) -> Rep[V]:
+        return a * (c.rate * d.part.k)
+
+    first = staged(by_default)
+    functions = [
+        first,
+        staged(functools.partial(given, config, d=config)),
+        staged(lambda a: first(a)),
+    ]
+    for function in functions:
+        assert function(X).numpy().tolist() == [1.0, 2.0]
+    config.rate = 3.0
+    for function in functions:
+        assert function(X).numpy().tolist() == [3.0, 6.0]
+    config.part.k, table[0] = 2.0, 2.0
+    for function in functions:
+        assert function(X).numpy().tolist() == [6.0, 12.0]
