@@ -6,6 +6,7 @@ a dictionary    SIZE            how many keys it has
 a cell                          a variable of an enclosing function
 a function                      its code, which tools that reload modules replace
 a list                          how many elements it has, and the first of them
+an object       a slot          an attribute of a class with `__slots__`
 an ndarray      byte offsets    its elements; of a large one the words at these offsets
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 from ..core.types import Array
 from .spec import is_tuple
 
-Holder: TypeAlias = "dict[Any, Any] | CellType | FunctionType | list[Any] | Array"
+Holder: TypeAlias = "dict[Any, Any] | CellType | FunctionType | list[Any] | Array | object"
 
 MISSING: Final = object()
 """What a place holds that is not there."""
@@ -61,8 +62,10 @@ class ReadVariable:
                 return holder.__code__
             case list():
                 return (len(holder), *holder[:MOST_WATCHED])
-            case _:
+            case np.ndarray():
                 return _elements(holder, self.name)
+            case _:
+                return getattr(holder, self.name, MISSING)
 
 
 def content(cell: CellType) -> object:

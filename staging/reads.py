@@ -26,6 +26,7 @@ from itertools import islice
 from types import (
     CodeType,
     FunctionType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -245,6 +246,11 @@ class _Search:
                 value = self._slot(holder, name, is_inside=True)
                 continue
             member: Any = inspect.getattr_static(_class_of(value), name, None)
+            if isinstance(member, MemberDescriptorType) and _is_user(
+                sys.modules.get(member.__objclass__.__module__)
+            ):
+                value = self._slot(value, name, is_inside=True)
+                continue
             member = member.fget if isinstance(member, property) else member
             yield MethodType(member, value) if isinstance(member, FunctionType) else member
             break

@@ -16,7 +16,7 @@ import ctypes
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from ...core.types import Array
 from .selftest import is_supported
 
 WatchedVariable: TypeAlias = (
-    "tuple[dict[Any, Any] | CellType | FunctionType | list[Any] | Array, Any, object]"
+    "tuple[dict[Any, Any] | CellType | FunctionType | list[Any] | Array | object, Any, object]"
 )
 """Its holder, its name, and what it holds.
 
@@ -99,8 +99,10 @@ def _pairs(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
                 pairs.append((id(holder) + _CODE, id(value)))
             case list():
                 pairs += _of_list(holder, value)
-            case _:
+            case np.ndarray():
                 pairs += _of_array(holder, name, value)
+            case _:
+                pairs += _of_slot(holder, name, value)
     return pairs
 
 
@@ -111,6 +113,17 @@ def _of_list(held: list[Any], value: Any) -> Iterator[tuple[int, int]]:
     yield id(held) + _LENGTH, count
     for k, element in enumerate(elements):
         yield items + _WORD * k, id(element)
+
+
+def _of_slot(held: object, name: str, value: object) -> Iterator[tuple[int, int]]:
+    """An attribute of a class with `__slots__`; Python alone looks at it if it is not where CPython puts it."""
+    owner = next((cls for cls in type(held).__mro__ if name in vars(cls)), None)
+    if owner is None or owner.__base__ is None:
+        return
+    slots = sorted(key for key, one in vars(owner).items() if isinstance(one, MemberDescriptorType))
+    address = id(held) + owner.__base__.__basicsize__ + _WORD * slots.index(name)
+    if address + _WORD <= id(held) + type(held).__basicsize__ and _word(address) == id(value):
+        yield address, id(value)
 
 
 def _of_array(array: Array, offsets: Sequence[int], value: Any) -> Iterator[tuple[int, int]]:

@@ -455,3 +455,37 @@ def test_defaults_and_what_partials_hold_are_watched_inside() -> None:
     config.part.k, table[0] = 2.0, 2.0
     for function in functions:
         assert function(X).numpy().tolist() == [6.0, 12.0]
+
+
+class Slotted:
+    __slots__ = ("part", "rate", "unset")
+
+    def __init__(self) -> None:
+        self.rate, self.part = 1.0, types.SimpleNamespace(k=1.0)
+
+
+class Below(Slotted):
+    __slots__ = ("another",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.another = 1.0
+
+    def scaled(self, a: Rep[V]) -> Rep[V]:
+        return a * (self.another * self.rate * self.part.k)
+
+
+def test_attributes_in_slots_are_watched() -> None:
+    held = Below()
+    functions = [
+        staged(lambda a: a * (held.rate * held.another * held.part.k)),
+        staged(held.scaled),
+    ]
+    for name, value in (("rate", 3.0), ("another", 2.0), ("rate", 1.0)):
+        before = held.rate * held.another
+        for function in functions:
+            assert function(X).numpy().tolist() == [before, 2.0 * before]
+        setattr(held, name, value)
+    held.part.k = 5.0
+    for function in functions:
+        assert function(X).numpy().tolist() == [10.0, 20.0]

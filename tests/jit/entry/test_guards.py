@@ -55,6 +55,29 @@ class Settings:
         self.other: object = object()
 
 
+class InSlots:
+    __slots__ = ("a", "b", "z")
+
+
+class MoreSlots(InSlots):
+    __slots__ = ("c",)
+
+
+@pytest.mark.parametrize("name", ["z", "b", "a", "c"])
+def test_slots_lie_where_they_are_looked_for(name: str) -> None:
+    held = MoreSlots()
+    for each in ("z", "b", "a", "c"):
+        setattr(held, each, object())
+    guard = Guard([(held, name, getattr(held, name))])
+    assert guard.update([(held, name, getattr(held, name))])
+    assert holds(guard) and len(guard.pairs) == 1
+    before = getattr(held, name)
+    setattr(held, name, object())
+    assert not holds(guard)
+    setattr(held, name, before)
+    assert holds(guard)
+
+
 def test_what_lies_inside_of_values() -> None:
     """Each of these is seen, and so is that it is undone; what else changes there is not."""
     settings, numbers, items = Settings(), {1: 2.5, "x": 3.5}, [1.5, 2.5]
