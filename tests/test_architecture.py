@@ -52,6 +52,7 @@ LAYERS = [
             "location",
             "signal_handlers",
             "stage",
+            "garbage",
             "thread_stack",
         },
         "host_calls",
