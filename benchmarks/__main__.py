@@ -39,6 +39,7 @@ GRADBENCH = "gradbench"
 FEW_ROUNDS = 5
 """Of calls of a tenth of a second and more."""
 LONG = 0.1
+CLOCK = "seconds of a clock"
 WRONG = "results differ from"
 
 
@@ -91,26 +92,29 @@ def main(arguments: Sequence[str]) -> None:
     groups: dict[str, list[Row]] = {}
     for problem, cells in measured:
         groups.setdefault(problem.group, []).append(row_of(problem, cells, limits))
+    command = " ".join(["python -m benchmarks", *arguments])
+    clock = "CPU seconds of the process where it has one thread" if options.cpu else CLOCK
+    top = header(command, options.rounds, busy, clock=clock)
+    names = [one.name for one in contestants]
+    write(Results(top, limits, groups, absent), names, options.output)
     if not options.only or GRADBENCH in options.only:
         groups[GRADBENCH] = in_gradbench(everything=options.all, cpu=options.cpu)
+        write(Results(top, limits, groups, absent), names, options.output)
     if once := [name for name in MEASURED if not options.only or name in options.only]:
         groups["start"] = in_new_processes(once, contestants)
-    command = " ".join(["python -m benchmarks", *arguments])
-    clock = (
-        "CPU seconds of the process where it has one thread"
-        if options.cpu
-        else "seconds of a clock"
-    )
-    top = header(command, options.rounds, busy, clock=clock)
-    results = Results(top, limits, groups, absent)
-    text = page(results)
-    if options.output:
-        options.output.write_text(text)
-        names = [one.name for one in contestants]
-        options.output.with_suffix(".svg").write_text(svg(results.plotted(), names))
+    text = write(Results(top, limits, groups, absent), names, options.output)
     print(text)
     if WRONG in text:
         sys.exit("some results differ: they were not timed")
+
+
+def write(results: Results, names: Sequence[str], output: Path | None) -> str:
+    """The page of what there is so far, which is also written to files, so that an interruption leaves the rest."""
+    text = page(results)
+    if output:
+        output.write_text(text)
+        output.with_suffix(".svg").write_text(svg(results.plotted(), names))
+    return text
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

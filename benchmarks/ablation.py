@@ -23,30 +23,33 @@ from .timing import Spread, other_load
 from .worker import Worker
 
 EVERYTHING: Final = "everything"
-ALONE: Final = {problem.name: problem for problem in PROBLEMS if problem.threads == 1}
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
+    names = [problem.name for problem in PROBLEMS]
     parser.add_argument(
-        "--only", nargs="+", choices=list(ALONE), default=[], metavar="NAME", help=", ".join(ALONE)
+        "--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names)
     )
     parser.add_argument("--cpu", action="store_true", help="CPU seconds, where others use it, too")
     parser.add_argument("--rounds", type=int, default=10, help="batches per switch, default 10")
     parser.add_argument("--output", type=Path, help="also write the table to this file")
     options = parser.parse_args(arguments)
     busy = other_load()
-    workers = {
-        name: Worker("nnkit", OURS, cpu=options.cpu, environment={VARIABLE: disabled})
-        for name, disabled in {EVERYTHING: "", **{name: name for name in SWITCHES}}.items()
-    }
-    rows: dict[str, Mapping[str, Cell]] = {
-        problem.title: compare(problem, workers, options.rounds, patience=2)
-        for problem in chosen(options.only, everything=False)
-        if problem.name in ALONE
-    }
-    for worker in workers.values():
-        worker.close()
+    rows: dict[str, Mapping[str, Cell]] = {}
+    problems = chosen(options.only, everything=False)
+    for threads in sorted({problem.threads for problem in problems}):
+        workers = {
+            name: Worker(
+                "nnkit", OURS, threads=threads, cpu=options.cpu, environment={VARIABLE: disabled}
+            )
+            for name, disabled in {EVERYTHING: "", **{name: name for name in SWITCHES}}.items()
+        }
+        for problem in problems:
+            if problem.threads == threads:
+                rows[problem.title] = compare(problem, workers, options.rounds, patience=2)
+        for worker in workers.values():
+            worker.close()
     progress("done")
     command = " ".join(["python -m benchmarks.ablation", *arguments])
     clock = "CPU seconds of the process" if options.cpu else "seconds of a clock"
