@@ -138,3 +138,11 @@ def test_a_result_of_all_rounds_that_is_too_large_is_not_made() -> None:
             'module "m"\nstage raw\n' + source.replace("{{", "{").replace("}}", "}")
         )
         assert apply_pass(DistributeLoops(), module) == is_taken
+
+
+def test_a_body_may_yield_what_nothing_carried_enters() -> None:
+    loop = LOOP.replace("add %h: <10 x f64>", "add %a: <10 x f64>")
+    text = HEAD + loop.format(lower=0, upper=6, lines=ROW + PRODUCT)
+    module = parse_module(f'module "m"\nstage raw\n{text}')
+    assert apply_pass(DistributeLoops(), module)
+    verify(module)
