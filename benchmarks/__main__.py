@@ -96,13 +96,13 @@ def main(arguments: Sequence[str]) -> None:
     clock = "CPU seconds of the process where it has one thread" if options.cpu else CLOCK
     top = header(command, options.rounds, busy, clock=clock)
     names = [one.name for one in contestants]
-    write(Results(top, limits, groups, absent), names, options.output)
+    write(Results(top, limits, groups, absent, busy), names, options.output)
     if not options.only or GRADBENCH in options.only:
         groups[GRADBENCH] = in_gradbench(everything=options.all, cpu=options.cpu)
-        write(Results(top, limits, groups, absent), names, options.output)
+        write(Results(top, limits, groups, absent, busy), names, options.output)
     if once := [name for name in MEASURED if not options.only or name in options.only]:
         groups["start"] = in_new_processes(once, contestants)
-    text = write(Results(top, limits, groups, absent), names, options.output)
+    text = write(Results(top, limits, groups, absent, busy), names, options.output)
     print(text)
     if WRONG in text:
         sys.exit("some results differ: they were not timed")

@@ -9,7 +9,7 @@ from .limits import Limits
 from .limits import table as table_of_limits
 from .problems import TWO_THREADS
 from .report import OURS, Row, geometric_mean, table
-from .timing import Spread
+from .timing import QUIET, Spread
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "table": (
@@ -32,6 +32,10 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Titles, and what is to be known of the rows."""
+DISTURBED = (
+    "Other programs used the cores during the run.  Rows on two threads, which are by a clock, say little then: they "
+    "are in no mean, and shares of the machine are smaller than they are."
+)
 PLOTTED = ("table", "products", "larger")
 
 
@@ -43,15 +47,26 @@ class Results:
     limits: Limits
     groups: Mapping[str, Sequence[Row]]
     absent: Mapping[str, str]
+    busy: float = 0.0
+    """The share of the cores that other programs used."""
 
     def plotted(self) -> list[Row]:
-        return [row for group in PLOTTED for row in self.groups.get(group, ())]
+        groups = self.counted()
+        return [row for group in PLOTTED for row in groups.get(group, ())]
+
+    def counted(self) -> Mapping[str, Sequence[Row]]:
+        """Without the rows on several threads where other programs used the cores, too."""
+        return {
+            group: [row for row in rows if self.busy < QUIET or TWO_THREADS not in row.title]
+            for group, rows in self.groups.items()
+        }
 
 
 def page(results: Results) -> str:
     """All of it, in Markdown."""
     parts = [f"# NNKit beside other libraries\n\n{results.header}"]
-    parts += [summary(results.groups), shortfalls(results.groups)]
+    parts += [DISTURBED] * (results.busy >= QUIET)
+    parts += [summary(results.counted()), shortfalls(results.counted())]
     parts.append(f"## What one core does at most\n\n{table_of_limits(results.limits)}")
     for group, rows in results.groups.items():
         title, remark = GROUPS[group]
