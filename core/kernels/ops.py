@@ -93,9 +93,7 @@ class Kernel(Pure):
         return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))
 
     def nanoseconds(self, instruction: Instruction) -> float:
-        return _INSTRUCTION * sum(
-            count * _registers(i) for count, i in executed(instruction) if not i.regions
-        )
+        return body_nanoseconds(instruction)
 
 
 _INSTRUCTION = 0.15
@@ -388,6 +386,13 @@ def executed(kernel: Instruction) -> Iterator[tuple[int, Instruction]]:
             if isinstance(instruction.op, Loop):
                 inner = count * instruction.op.count
                 pending += [(inner, region.entry) for region in instruction.regions]
+
+
+def body_nanoseconds(instruction: Instruction) -> float:
+    """About how long the body of a kernel or of a loop takes, run once."""
+    return _INSTRUCTION * sum(
+        count * _registers(one) for count, one in executed(instruction) if not one.regions
+    )
 
 
 def buffer_of(name: str, type: Type) -> TensorType:

@@ -58,16 +58,16 @@ _BYTE: Final = 0.04
 
 def blocks_of_job(nests: Sequence[Instruction]) -> int:
     """Into how many blocks nests are divided that share their outermost loop; 1 where one thread is to run them."""
-    work = sum(map(_nanoseconds, nests))
+    work = sum(map(nanoseconds_of, nests))
     return 1 if work < LEAST_JOB else min(_MOST_BLOCKS, max(2, int(work / BLOCK)))
 
 
 def is_job(nest: Instruction) -> bool:
     """Whether a nest may be a job, or be part of one: of a group of twelve, at most."""
-    return _nanoseconds(nest) >= LEAST_JOB / 12
+    return nanoseconds_of(nest) >= LEAST_JOB / 12
 
 
-def _nanoseconds(nest: Instruction) -> float:
+def nanoseconds_of(nest: Instruction) -> float:
     """About how long a nest runs."""
     return max(nest.op.nanoseconds(nest) or 0.0, _BYTE * nest.op.bytes_moved(nest))
 

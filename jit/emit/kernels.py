@@ -25,6 +25,7 @@ from ...core.kernels.ops import (
     ReduceLanes,
     Shuffle,
     StoreAt,
+    body_nanoseconds,
     buffer_of,
 )
 from ...core.ops.literal import Literal
@@ -257,7 +258,9 @@ def _write_parallel_loop(
         with w.loop(first, stop, constant(I64, op.step), guarded=False) as loop:
             inner.enter(block, [loop.index])
 
-    parallel.write(k.w, -(-op.count // grain), [k.values[value] for value in outside], write)
+    work = op.count * body_nanoseconds(instruction)
+    given = [k.values[value] for value in outside]
+    parallel.write(k.w, -(-op.count // grain), given, write, nanoseconds=work)
 
 
 def _values_outside(block: Block) -> list[Value]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...core.schedule.ops import is_float_sum
-from ...core.schedule.shared_loops import blocks_of_job
+from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
 from .elements import add_compensated, combine, corrected
 from .index_maps import axes_of, is_injective
 from .indices import add_constant, multiply_constant
@@ -114,7 +114,8 @@ class SharedNests:
             _store(inner, inner.gep(to, I8, multiply_constant(inner, number, size)), found)
 
         captured = [base for writer in writers for base in writer.given]
-        self.parallel.write(w, blocks.count, [partial, *captured], write)
+        work = sum(nanoseconds_of(writer.instruction) for writer in writers)
+        self.parallel.write(w, blocks.count, [partial, *captured], write, nanoseconds=work)
         return types
 
 

@@ -1,6 +1,6 @@
 """The code of the thread pool, as LLVM IR: programs call `run`, each thread runs `worker`.
 
-    run(function, context, first, count)        function(context, first), … function(context, first + count - 1)
+    run(function, context, first, count, wakes)     function(context, first), … (context, first + count - 1)
 
 A *job* is such a call.  Its blocks are taken by compare-and-swap on the *ticket*, a word with the number of the job,
 how many blocks have been taken at the front, by the thread that called, and how many at the end, by workers.  A worker
@@ -9,7 +9,8 @@ the data in one job after the other, as far as they are equally fast.
 
 1. `run` writes the job, then the ticket.  Where the pool is in use (by another thread of the program, or by the loop
    that this one is in) or has no workers, it runs all blocks itself: so nobody waits for anybody.
-2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes as many as there are further blocks.
+2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes as many as there are further blocks;
+   where all sleep, and the job is not worth waking them (`wakes` is 0), it runs all blocks itself.
 3. Who finds no block left adds to `done` how many it has run.  `run` returns when these are all.
 
 A worker counts itself as sleeping, then looks at the ticket; `run` writes the ticket, then looks at the count; all
@@ -82,7 +83,7 @@ declare i32 @pthread_cond_signal(ptr)
 declare void @llvm.x86.sse2.pause()
 declare void @llvm.aarch64.hint(i32)
 
-define void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count) nounwind {
+define void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 %wakes) nounwind {
 entry:
   %known = load atomic i64, ptr $threads monotonic, align 8
   %unknown = icmp eq i64 %known, 0
@@ -95,7 +96,14 @@ ask:
   %alone = icmp ult i64 %threads, 2
   %single = icmp ult i64 %count, 2
   %here = or i1 %alone, %single
-  br i1 %here, label %inline, label %enter
+  br i1 %here, label %inline, label %consider
+consider:
+  %workers = sub i64 %threads, 1
+  %resting = load atomic i64, ptr $sleeping monotonic, align 8
+  %all.rest = icmp uge i64 %resting, %workers
+  %short = icmp eq i64 %wakes, 0
+  %stay = and i1 %all.rest, %short
+  br i1 %stay, label %inline, label %enter
 enter:
   %pair = cmpxchg ptr $busy, i64 0, i64 1 acquire monotonic, align 8
   %free = extractvalue { i64, i1 } %pair, 1

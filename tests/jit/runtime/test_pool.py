@@ -20,10 +20,10 @@ from nnkit.jit.runtime.pool import Pool, available_cpus, this_pool, thread_count
 from nnkit.jit.runtime.pool_code import MOST_BLOCKS
 
 TEXT = """\
-declare void @nnkit.pool.run(ptr, ptr, i64, i64)
+declare void @nnkit.pool.run(ptr, ptr, i64, i64, i64)
 
 define void @run(ptr %function, ptr %context, i64 %first, i64 %count) {
-  call void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count)
+  call void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 1)
   ret void
 }
 
@@ -37,7 +37,7 @@ define void @count(ptr %context, i64 %block) {
 
 define void @nested(ptr %context, i64 %block) {
   %first = mul i64 %block, 10
-  call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10)
+  call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0)
   ret void
 }
 """
