@@ -7,13 +7,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, bf16, f64, i32
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, bf16, f32, f64, i32
 
 Float = Scalar[f64]
 Vector = Tensor1D[f64]
@@ -210,3 +211,33 @@ def test_bad_functions() -> None:
         nk.callback(3, product)  # type: ignore[arg-type]
     with pytest.raises(nk.StagingError, match="foreign takes a staged function"):
         nk.foreign("abs", in_python)  # type: ignore[arg-type]
+
+
+def test_a_program_is_called_by_what_it_calls() -> None:
+    """Each call has memory of its own, also where the call is one inside of another, from 16 threads at once."""
+
+    def again(x: Any) -> Any:
+        return np.asarray(deep(Tensor1D(x + np.float32(1.0)))) if x[0] < 3 else x
+
+    @nk.staged
+    def like(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+        return x
+
+    inner = nk.callback(again, like)
+
+    @nk.staged
+    def deep(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+        y = nk.cumsum(nk.sin(x))  # in memory of the call, and read after the inner one
+        return inner(x) + nk.cumsum(y)
+
+    def expected(x: Any) -> Any:
+        rest = expected(x + 1.0) if x[0] < 3 else x
+        return rest + np.cumsum(np.cumsum(np.sin(x)))
+
+    def is_right(start: int) -> bool:
+        x = np.full(500, start / 8, np.float32)
+        wanted = expected(x.astype(np.float64))
+        return np.allclose(np.asarray(deep(x)), wanted, rtol=1e-3)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(is_right, range(16)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,3 +109,31 @@ def test_a_folder_that_the_locale_cannot_encode(tmp_path: Path, locale: str) -> 
         pytest.skip("this Python cannot load NumPy itself from such a folder")
     finished = run(program)
     assert finished.stdout.split() == [b"True"] * 3, finished.stderr.decode()
+
+
+@pytest.mark.parametrize("spelling", blas._SPELLINGS, ids="{0[0]}NAME{0[1]}".format)
+def test_every_spelling_of_its_functions(
+    spelling: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same library with its functions under other names; one that lacks a function is none."""
+    path = next(filter(blas._functions_of, blas.libraries()))
+    library, known = ctypes.CDLL(path), blas._SPELLINGS
+    real = {
+        name: next(f for p, s in known if (f := getattr(library, f"{p}{name}{s}", None)))
+        for name in blas.FUNCTIONS
+    }
+    found = blas._functions_of(path)
+    assert found is not None
+    if found.integer_bits != 64 and "64" in spelling[1]:
+        pytest.skip("its integers have 32 bits, and the names say 64")
+    named = {f"{spelling[0]}{name}{spelling[1]}": function for name, function in real.items()}
+    renamed = SimpleNamespace(**named)
+    monkeypatch.setattr(blas.ctypes, "CDLL", lambda _: renamed)
+    monkeypatch.setattr(blas, "is_wide", lambda _: found.integer_bits == 64)
+    again = blas._functions_of(path)
+    assert again is not None and again.integer_bits == found.integer_bits
+    assert {name: again.addresses[name] for name in blas.FUNCTIONS} == {
+        name: found.addresses[name] for name in blas.FUNCTIONS
+    }
+    delattr(renamed, f"{spelling[0]}dgemv{spelling[1]}")
+    assert blas._functions_of(path) is None
