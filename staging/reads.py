@@ -151,7 +151,7 @@ class _Search:
                 yield one.__self__
             case partial():
                 if isinstance(one.func, FunctionType):
-                    yield from self._function(one.func, given=_parameters(one))
+                    yield from self._function(one.func, given=_parameters(held))
                 yield from (one.func, *one.args, *one.keywords.values())
             case type():
                 if _is_user(sys.modules.get(one.__module__)):

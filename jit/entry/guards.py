@@ -78,8 +78,14 @@ def can_guard() -> bool:
 
 
 def _pairs(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
-    dicts = {id(one[0]): one[0] for one in variables if isinstance(one[0], dict)}
-    named = {id(one[0]) for one in variables if one[1] is not ...}
+    dicts: dict[int, dict[Any, Any]] = {}
+    named: set[int] = set()
+    for one in variables:
+        held: Any = one[0]  # whose elements isinstance leaves Any
+        if isinstance(one[0], dict):
+            dicts[id(held)] = held
+        if one[1] is not ...:
+            named.add(id(held))
     places = {address: _entries(one) for address, one in dicts.items() if address in named}
     pairs: list[tuple[int, int]] = []
     for address in dicts:
@@ -87,18 +93,19 @@ def _pairs(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
         if _word(address + _SPLIT_VALUES):
             pairs.append((address + _SPLIT_VALUES, _word(address + _SPLIT_VALUES)))
     for holder, name, value in variables:
+        held = holder
         match holder:
             case dict() if name is ...:
                 assert isinstance(value, int)
-                pairs.append((id(holder) + _USED, value))
+                pairs.append((id(held) + _USED, value))
             case dict():
-                pairs.append((places[id(holder)].get(name, _NOWHERE), id(value)))
+                pairs.append((places[id(held)].get(name, _NOWHERE), id(value)))
             case CellType():
                 pairs.append((id(holder) + _CONTENT, id(value)))
             case FunctionType():
                 pairs.append((id(holder) + _CODE, id(value)))
             case list():
-                pairs += _of_list(holder, value)
+                pairs += _of_list(held, value)
             case np.ndarray():
                 pairs += _of_array(holder, name, value)
             case _:
