@@ -1,10 +1,12 @@
 """Products that are equal are scheduled once, whatever programs they are in."""
 
+from typing import Any
+
 import numpy as np
 
 from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module, Stage, finish_function, start_function
+from nnkit.core.ir import Instruction, Module, Stage, finish_function, start_function
 from nnkit.core.kernels.same import written_body
 from nnkit.core.ops import Return
 from nnkit.core.schedule.plan import schedule
@@ -32,7 +34,9 @@ def test_equal_products_are_tiled_once_and_right_each_time() -> None:
     bodies: list[object] = []
     for m in (5, 5, 6):
         module = products(m)
-        kernels = [i for i in module.functions["main"].entry.instructions if i.regions]
+        kernels: list[Instruction[Any]] = [
+            i for i in module.functions["main"].entry.instructions if i.regions
+        ]
         bodies += [written_body(kernel) for kernel in kernels]
         random = np.random.default_rng(m)
         x, u, v = (random.integers(-4, 4, s).astype(np.float32) for s in ((m, 8), (8, 20), (8, 20)))
