@@ -58,11 +58,10 @@ def clips() -> Iterator[str]:
 
 def bounded(low: str, high: str) -> Iterator[str]:
     """By bounds of these names: at least one tensor, never in a union, as unions of type variables overlap with all."""
-    last = high if "*" in low else f"*, {high}"
     bounds = [
         f"{low}: {{0}}, {high}: {{0}}",
         f"{low}: {{0}}, {high}: {{1}} = None",
-        f"{last}: {{0}}",
+        f"*, {high}: {{0}}",
     ]
     if "*" not in low:
         bounds.append(f"{low}: {{1}}, {high}: {{0}}")

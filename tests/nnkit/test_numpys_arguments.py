@@ -6,10 +6,13 @@ missing has a remedy in `nnkit.staging.wrong_calls`.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from inspect import Parameter
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -76,6 +79,7 @@ def in_numpy() -> Iterator[tuple[str, Callable[..., Any], Any]]:
                 yield name, ours, other
 
 
+@cache
 def parameters(function: Any) -> dict[str, Parameter]:
     return dict(inspect.signature(function).parameters)
 
@@ -209,6 +213,61 @@ def test_others_have_jaxs_and_pytorchs() -> None:
 def _without_types(function: Any) -> str:
     plain = [p.replace(annotation=Parameter.empty) for p in parameters(function).values()]
     return str(inspect.Signature(plain))
+
+
+def stub_signatures(path: Path) -> Iterator[tuple[str, list[str], list[str], list[str]]]:
+    """Of every overload in a stub, also of classes of functions: the names given by place, either way, and by name."""
+    tree = ast.parse(path.read_text())
+    calls = {
+        node.name: [member for member in node.body if getattr(member, "name", "") == "__call__"]
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name, args):
+                found: list[Any] = [args]
+            case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(kind)):
+                found = [getattr(member, "args", None) for member in calls.get(kind, [])]
+            case _:
+                continue
+        for one in found:
+            places, either, named = (
+                [a.arg for a in group] for group in (one.posonlyargs, one.args, one.kwonlyargs)
+            )
+            if "self" in (*places, *either):
+                (places or either).remove("self")
+            yield name, places, either, named
+
+
+def test_stubs_have_the_parameters_of_functions() -> None:
+    """The same names at the same places; an overload for one use may leave out or insist on a way of giving them."""
+    folder, compared = Path(nk.__file__).parent, 0
+    for path, module in (
+        ("__init__.pyi", nk),
+        ("linalg.pyi", nk.linalg),
+        ("random.pyi", nk.random),
+    ):
+        for name, places, either, named in stub_signatures(folder / path):
+            function = getattr(module, name, None)
+            if not inspect.isfunction(function) or name in ("staged", "split"):
+                continue
+            ours = parameters(function)
+            if any(p.kind is Parameter.VAR_POSITIONAL for p in ours.values()):
+                continue
+            assert [*places, *either] == by_place(ours)[: len(places) + len(either)], (
+                name,
+                places,
+                either,
+            )
+            assert {*named} <= {p for p in ours if ours[p].kind is not Parameter.POSITIONAL_ONLY}, (
+                name,
+                named,
+            )
+            only = [p for p in either if ours[p].kind is Parameter.POSITIONAL_ONLY]
+            assert not only, (name, only)
+            compared += 1
+    assert compared > 1000
 
 
 X: Final = np.array([[-1.5, 0.5, 2.5], [3.25, -0.75, 1.0]])
