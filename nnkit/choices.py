@@ -63,7 +63,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+    x: Any, copy: Any = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Rep:
     """x with numbers for NaN, +∞ and −∞: by default 0 and the largest of the element type; derivative 0 there.
 

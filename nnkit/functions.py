@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .core import ops
 from .core.ir import Builder, Value
 from .core.ops.literal import constant
-from .core.types import BOOL, F32, I64, DType, TensorType
+from .core.types import BOOL, F32, I64, Array, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.accumulation import accumulated
@@ -114,11 +114,12 @@ def _pairs(pad_width: Any, rank: int) -> list[Any]:
     given: Any = pad_width.tolist() if isinstance(pad_width, np.ndarray) else pad_width
     if not isinstance(given, Sequence):
         return [(given, given)] * rank
-    if len(given) == 2 and not any(isinstance(end, Sequence) for end in given):
-        return [given] * rank
-    if len(given) == 1 and isinstance(given[0], Sequence):
-        return [given[0]] * rank
-    return [*given]
+    listed: Any = given  # whose elements isinstance leaves Any
+    ends: list[Any] = [*listed]
+    nested = [isinstance(end, Sequence) for end in ends]
+    if nested == [False, False]:
+        return [ends] * rank
+    return ends * rank if nested == [True] else ends
 
 
 def take(
@@ -152,7 +153,7 @@ def _indices(given: Any) -> Rep:
     if isinstance(given, int | Extent) and not isinstance(given, bool):
         return Rep(primitive.literal(given, I64))
     if isinstance(given, list | tuple):
-        found = np.asarray(given)
+        found: Array = np.asarray(cast("Sequence[Any]", given))
         if found.size and found.dtype.kind not in "iu":
             raise dtype_error(f"indices are ints, not {given!r}")
         return as_rep(found.astype(np.int64))

@@ -204,7 +204,7 @@ def take() -> Iterator[str]:
 
 def _makers() -> Iterator[str]:
     """From a static shape."""
-    yield from define("arange", _arange())
+    yield from _with_narrower("start: int, stop: int | None", define("arange", _arange()))
     for name in ("zeros_like", "ones_like"):
         yield from define(name, _likes())
     yield from define(
@@ -221,18 +221,21 @@ def _makers() -> Iterator[str]:
             for dtype, made in (("type[E]", "E"), ("None = None", "f32"))
         ]
         yield from define(name, signatures)
-    yield from define(
-        "full",
-        [
-            f"(shape: {shape_of(r)}, fill_value: {value}, dtype: {dtype}) -> {rep(plain(r, made))}"
-            for r in COMMON_FIRST
-            for value, dtype, made in _fillings()
-        ]
-        + [
-            # resembles any call, so that mypy says what full takes rather than list its overloads
-            f"(shape: Sequence[{FULL}] | SupportsAbs[{FULL}], fill_value: object = ...,"
-            " dtype: object = ...) -> Any"
-        ],
+    yield from _with_narrower(
+        "fill_value: bool, dtype: None",
+        define(
+            "full",
+            [
+                f"(shape: {shape_of(r)}, fill_value: {value}, dtype: {dtype}) -> {rep(plain(r, made))}"
+                for r in COMMON_FIRST
+                for value, dtype, made in _fillings()
+            ]
+            + [
+                # resembles any call, so that mypy says what full takes rather than list its overloads
+                f"(shape: Sequence[{FULL}] | SupportsAbs[{FULL}], fill_value: object = ...,"
+                " dtype: object = ...) -> Any"
+            ],
+        ),
     )
     yield from define(
         "broadcast_to",
@@ -260,6 +263,16 @@ def _likes() -> Iterator[str]:
         yield f"(a: {rep(tensor(r))}, dtype: type[E], *, shape: None = None) -> {rep(tensor(r, None, 'E'))}"
         yield f"(a: View[AnyTensor[D]], dtype: None = None, *, shape: {shape_of(r)}) -> {rep(plain(r))}"
         yield f"(a: View[AnyTensor[Any]], dtype: type[E], *, shape: {shape_of(r)}) -> {rep(plain(r, 'E'))}"
+
+
+def _with_narrower(mark: str, lines: Iterator[str]) -> Iterator[str]:
+    """Where bools or ints have another element type than what they are for the checkers, ints or floats."""
+    overload, muted = "@overload", "  # type: ignore[overload-overlap]"
+    for line in lines:
+        if line != overload:
+            note = muted if mark in line else ""
+            yield f"{overload}{note}"
+            yield f"{line}{note}"
 
 
 def _fillings() -> Iterator[tuple[str, str, str]]:
