@@ -154,6 +154,7 @@ def _write_tiled(
 
 
 _MOST_TILED: Final = 256
+"""More than a program has of different products; each takes some KiB."""
 
 _TILED: Final[OrderedDict[Hashable, tuple[Kernel, Region]]] = OrderedDict()
 """The kernels of products that this process tiled last, by their loops before: programs have many that are equal."""

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...core.schedule.ops import is_float_sum
+from ...core.schedule.block_groups import Footprint, footprint
+from ...core.schedule.ops import Loops, is_float_sum
 from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
 from .elements import add_compensated, combine, corrected
 from .index_maps import axes_of, is_injective
@@ -161,13 +162,30 @@ def _is_independent(writer: NestWriter) -> bool:
     if any(isinstance(step, IndexCheck) for steps in plan.steps for step in steps):
         return False
     for written, target in zip(op.outputs, plan.targets, strict=True):
-        if written.init is not None or written.within is not None or target.joins:
+        if target.joins:
             return False
         is_total = target.begins == 0
         is_own = plan.axes[0] in axes_of(written.indices, op.extents)
         if not is_total and not (is_own and is_injective(written.indices, op.extents)):
             return False
-    return True
+    return _updates_apart(op, plan.axes[0])
+
+
+def _updates_apart(op: Loops, outer: int) -> bool:
+    """Whether iterations write apart from each other to what several outputs write, or begins with an operand."""
+    shared = {output.within for output in op.outputs}
+    written: dict[int, list[Footprint | None]] = {}
+    for number, output in enumerate(op.outputs):
+        whole = number if output.within is None else output.within
+        if whole in shared or op.outputs[whole].init is not None:
+            found = footprint(output.type.shape, output, op.extents, outer)
+            written.setdefault(whole, []).append(found)
+    return all(
+        one is not None and other is not None and one.is_independent(other)
+        for found in written.values()
+        for one in found
+        for other in found
+    )
 
 
 def _blocks_of(writers: Sequence[NestWriter]) -> _Blocks:
