@@ -9,7 +9,8 @@ from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32
 from nnkit.core.types import Array
 from tests.jit.sharing import alone
 
-Vector, Matrix = Tensor1D[f32], Tensor2D[f32]
+Vector = Tensor1D[f32]
+Matrix = Tensor2D[f32]
 
 
 @nk.staged

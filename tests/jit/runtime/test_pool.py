@@ -156,7 +156,8 @@ def test_a_process_starts_its_threads_when_16_ask_first_and_so_do_its_children(
     threads: str,
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS, threads],
+        # from Python 3.12 on, forking with threads is warned of
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", IN_A_PROCESS, threads],
         env={**os.environ, "NNKIT_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
