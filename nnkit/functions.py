@@ -112,9 +112,9 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 def _pairs(pad_width: Any, rank: int) -> list[Any]:
     """(before, after) for each axis; of a number or one pair, the same for all."""
     given: Any = pad_width.tolist() if isinstance(pad_width, np.ndarray) else pad_width
+    listed: Any = given  # whose elements isinstance leaves Any
     if not isinstance(given, Sequence):
         return [(given, given)] * rank
-    listed: Any = given  # whose elements isinstance leaves Any
     ends: list[Any] = [*listed]
     nested = [isinstance(end, Sequence) for end in ends]
     if nested == [False, False]:
