@@ -51,7 +51,7 @@ from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .methods import Methods
 from .primitive import dtype_error, rank_error, staging_error
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
-from .rep_text import described, instead_of, numpy_words, offered
+from .rep_text import described, instead_of, not_there, numpy_words, offered
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
@@ -416,32 +416,32 @@ class Rep(Methods):
         return int(self.shape[0])
 
     def __float__(self) -> NoReturn:
-        raise _not_there("float()")
+        raise not_there("float()")
 
     def __int__(self) -> NoReturn:
-        raise _not_there("int()")
+        raise not_there("int()")
 
     def __index__(self) -> NoReturn:
-        raise _not_there("an index or range()")
+        raise not_there("an index or range()")
 
     def __complex__(self) -> NoReturn:
-        raise _not_there("complex()")
+        raise not_there("complex()")
 
     def __round__(self, _: object = None) -> NoReturn:
-        raise _not_there("round()", "`nk.round(x)`")
+        raise not_there("round()", "`nk.round(x)`")
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise _not_there("a NumPy function")
+        raise not_there("a NumPy function")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + rep` is a ufunc of NumPy; others have no value to work on."""
         operator = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
         if operator is None or isinstance(inputs[0], Rep):
-            raise _not_there(f"np.{ufunc.__name__}", instead_of(self, ufunc.__name__))
+            raise not_there(f"np.{ufunc.__name__}", instead_of(self, ufunc.__name__))
         return getattr(inputs[1], operator)(inputs[0])
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
-        raise _not_there(numpy_words(function), instead_of(self, function.__name__))
+        raise not_there(numpy_words(function), instead_of(self, function.__name__))
 
     def __repr__(self) -> str:
         return described(self)
@@ -496,8 +496,3 @@ def is_operand(value: object) -> bool:
         or hasattr(value, "_array")
         or is_aggregate(value)
     )
-
-
-def _not_there(what: str, help: str = "") -> NNKitError:
-    remedy = "keep computing with Reps, or call the staged function with concrete tensors"
-    return staging_error(f"{what} needs a value, and a Rep has none while staging", help or remedy)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..core.errors import NNKitError
 from .expression import Constant, Parameter
 from .known_shapes import shapes_in_sight
+from .primitive import staging_error
 from .rep_base import RepBase, help_for_missing
 from .spec import StructSpec, TensorSpec, TupleSpec
 
@@ -79,3 +81,9 @@ def numpy_words(function: Any) -> str:
     module = str(getattr(function, "__module__", "") or "numpy").replace("numpy", "np", 1)
     inner = module if module in ("np.linalg", "np.fft", "np.random") else "np"
     return f"{inner}.{function.__name__}"
+
+
+def not_there(what: str, help: str = "") -> NNKitError:
+    """What is to be said where Python asks for a number."""
+    remedy = "keep computing with Reps, or call the staged function with concrete tensors"
+    return staging_error(f"{what} needs a value, and a Rep has none while staging", help or remedy)

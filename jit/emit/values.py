@@ -238,3 +238,16 @@ def _wrap(value: int, bits: int) -> int:
     """The two's complement reading of the low bits: 255 as `i8` is -1."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def rounds_of(start: Register, stop: Register, step: Register) -> int | None:
+    """How often a loop runs, where constants say it."""
+    if start.is_constant and stop.is_constant and step.is_constant:
+        return max(0, -((int(start.text) - int(stop.text)) // int(step.text)))
+    return None
+
+
+def runs_at_least_once(start: Register, stop: Register) -> bool:
+    """Whether constants say that a loop does."""
+    numbers = start.text.lstrip("-").isdecimal() and stop.text.lstrip("-").isdecimal()
+    return numbers and int(start.text) < int(stop.text)

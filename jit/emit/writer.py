@@ -43,6 +43,8 @@ from .values import (
     constants,
     llvm_type,
     poison,
+    rounds_of,
+    runs_at_least_once,
 )
 
 __all__ = [
@@ -267,7 +269,7 @@ class FunctionWriter(InstructionWriter):
             with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                 yield loop
             return
-        with self.pacing.divided(_rounds(start, stop, step)) as together:
+        with self.pacing.divided(rounds_of(start, stop, step)) as together:
             if not together:
                 with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                     yield loop
@@ -297,7 +299,7 @@ class FunctionWriter(InstructionWriter):
         """The same without polls."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block
-        guarded = guarded and not _runs_at_least_once(start, stop)
+        guarded = guarded and not runs_at_least_once(start, stop)
         if guarded:
             self.branch_if(self.icmp("slt", start, stop), body, done)
         else:
@@ -495,15 +497,3 @@ class ModuleWriter:
         parts = [*self._data.values(), *declared]
         functions = [function.text() for function in self._functions]
         return "\n".join((*parts, *functions, _METADATA))
-
-
-def _rounds(start: Register, stop: Register, step: Register) -> int | None:
-    """How often a loop runs, where constants say it."""
-    if start.is_constant and stop.is_constant and step.is_constant:
-        return max(0, -((int(start.text) - int(stop.text)) // int(step.text)))
-    return None
-
-
-def _runs_at_least_once(start: Register, stop: Register) -> bool:
-    numbers = start.text.lstrip("-").isdecimal() and stop.text.lstrip("-").isdecimal()
-    return numbers and int(start.text) < int(stop.text)

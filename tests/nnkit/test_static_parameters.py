@@ -15,7 +15,7 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Scalar, StagingError, Tensor1D, Tensor2D, f32, f64
 from nnkit.callables import StagedFunction
-from nnkit.static_parameters import static_key
+from nnkit.static_keys import static_key
 
 F1, F2 = Tensor1D[f64], Tensor2D[f64]
 X = np.array([1.0, 2.0, 3.0])
