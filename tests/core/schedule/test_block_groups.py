@@ -35,10 +35,14 @@ from tests.core.compute.building import arguments_for, f32, module_of, results
 from tests.jit.emit.running import run, run_all
 from tests.jit.sharing import sharing_everything
 
+
+def footprint_of(stride: int, low: int, length: int, rows: int) -> Footprint:
+    return Footprint(stride, low, low + length, rows)
+
+
 FOOTPRINTS = st.builds(
-    lambda stride, low, length, rows: Footprint(stride, low, low + length, rows),
-    st.integers(-3, 5), st.integers(0, 12), st.integers(0, 4), st.integers(1, 5),
-)  # fmt: skip
+    footprint_of, st.integers(-3, 5), st.integers(0, 12), st.integers(0, 4), st.integers(1, 5)
+)
 
 
 def elements(found: Footprint, row: int) -> set[int]:

@@ -51,11 +51,13 @@ COMPARISONS = {
     LessThan: operator.lt, LessThanOrEqual: operator.le, GreaterThan: operator.gt,
     GreaterThanOrEqual: operator.ge, Equal: operator.eq, NotEqual: operator.ne,
 }  # fmt: skip
-AFFINE = st.builds(
-    lambda constant, terms: Affine(constant, tuple((a, c) for a, c in enumerate(terms) if c)),
-    st.integers(-6, 6),
-    st.tuples(st.integers(-3, 3), st.integers(-3, 3)),
-)
+
+
+def affine(constant: int, coefficients: tuple[int, int]) -> Affine:
+    return Affine(constant, tuple((axis, c) for axis, c in enumerate(coefficients) if c))
+
+
+AFFINE = st.builds(affine, st.integers(-6, 6), st.tuples(st.integers(-3, 3), st.integers(-3, 3)))
 RANGE = st.tuples(st.integers(0, 5), st.integers(0, 4)).map(lambda pair: (pair[0], sum(pair)))
 
 
