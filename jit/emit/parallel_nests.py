@@ -26,7 +26,8 @@ from .elements import add_compensated, combine, corrected
 from .index_maps import axes_of, is_injective
 from .indices import add_constant, multiply_constant
 from .loops import BlockRange
-from .nest import NestWriter, carry_together, common_rounds
+from .nest import NestWriter
+from .nest_groups import carry_together, common_rounds
 from .parallel import ParallelLoops
 from .steps import IndexCheck, LoopShape, OutputPlan
 from .values import ZMM_BYTES

@@ -86,7 +86,7 @@ from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .kernels import write_kernel
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import SYMBOL, write_gemm
-from .nest import write_nests
+from .nest_groups import write_nests
 from .parallel import ParallelLoops
 from .parallel_nests import SharedNests
 from .parts import part, parts_of, share_variables
