@@ -115,11 +115,13 @@ class Emitter(Protocol):
 
     def emit(self, op: Op, *operands: Value) -> Value:
         """Append `op` applied to `operands`; the one result."""
+        ...
 
     def emit_many(
         self, op: Op, operands: Sequence[Value], regions: Sequence[Region] = ()
     ) -> tuple[Value, ...]:
         """The same for ops with several results or with regions."""
+        ...
 
 
 class Effect(enum.Flag):
@@ -174,7 +176,6 @@ class Op(abc.ABC):
     """Where it may stand; what stands in the body of a nest has a rule of its own."""
     cost: ClassVar[int] = 0
     """Of one element of a function that is computed point by point (`core.ops.forms.Pointwise`).
-
     Units: additions of a vector whose operands are in registers.
     """
     is_exact: ClassVar[bool] = False
@@ -189,7 +190,6 @@ class Op(abc.ABC):
     """Whether the result leads into the memory that the first operand, a pointer, leads into."""
     acts_on_shadows: ClassVar[bool] = False
     """Whether with pointers to shadows in place of its pointers it does to tangents what it does to values.
-
     Its `vjp` is given such pointers, too, and cotangents of the values that are loaded (docs/decisions/0042)."""
     is_moved: ClassVar[bool] = False
     """Whether every element of the result is an element of an operand, as it is."""

@@ -27,7 +27,7 @@ class Negate(Elementwise):
 
     name: ClassVar[str] = "negate"
     syntax: ClassVar[str] = "negate {x}"
-    of_integers: ClassVar[Callable[..., int] | None] = operator.neg
+    of_integers: ClassVar[Callable[..., int] | None] = int.__neg__
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
 

@@ -144,7 +144,7 @@ class And(Logic):
 
     name: ClassVar[str] = "and"
     syntax: ClassVar[str] = "and {x}, {y}"
-    of_integers: ClassVar[Callable[..., int] | None] = operator.and_
+    of_integers: ClassVar[Callable[..., int] | None] = min
     commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
@@ -156,7 +156,7 @@ class Or(Logic):
 
     name: ClassVar[str] = "or"
     syntax: ClassVar[str] = "or {x}, {y}"
-    of_integers: ClassVar[Callable[..., int] | None] = operator.or_
+    of_integers: ClassVar[Callable[..., int] | None] = max
     commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
