@@ -11,6 +11,7 @@ runs them each time: the result stays.
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,7 +176,9 @@ def recorded() -> tuple[str, list[tuple[str, str]], str]:
         name: recorder.watched(name, getattr(tiles, name)) for name in SAYS if name in vars(tiles)
     }
     build = recorder.watched("build_product", product_kernels.build_product)
-    with patch.multiple(tiles, **watched), patch.object(product_kernels, "build_product", build):
+    # and with nothing tiled before
+    replaced = {"build_product": build, "_TILED": OrderedDict[Any, Any]()}
+    with patch.multiple(tiles, **watched), patch.multiple(product_kernels, **replaced):
         schedule(module, MACHINE)
     return compute, recorder.steps, print_module(module)
 

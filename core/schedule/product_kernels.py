@@ -144,7 +144,8 @@ def _write_tiled(
     known = _TILED.get(key)
     if known is None:
         tile_product(kernel, registers, batch, packed, by_rows=not is_large)
-        _TILED[key] = kernel.op, kernel.regions[0]
+        # a copy, as what follows may change the body
+        _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
         if len(_TILED) > _MOST_TILED:
             _TILED.popitem(last=False)
     else:

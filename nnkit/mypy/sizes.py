@@ -1,4 +1,4 @@
-"""Sizes that a program writes as numbers: `nk.zeros((3,), f32) + nk.ones((4,), f32)` does not broadcast.
+"""LiteralSizes that a program writes as numbers: `nk.zeros((3,), f32) + nk.ones((4,), f32)` does not broadcast.
 
 They are read from the expression, as types have none: a tensor of `nk.zeros((28, 28), f32)` fits any names of
 dimensions.
@@ -21,7 +21,7 @@ from mypy.nodes import (
 )
 from mypy.plugin import MethodContext
 
-Sizes: TypeAlias = "Sequence[int | None] | None"
+LiteralSizes: TypeAlias = "Sequence[int | None] | None"
 """Of each axis as far as it is known; None where not even their number is."""
 
 _OF_SHAPE = frozenset({"nnkit.zeros", "nnkit.ones", "nnkit.full"})
@@ -48,7 +48,7 @@ def check_broadcast(ctx: MethodContext) -> None:
             return
 
 
-def sizes_of(expression: Expression) -> Sizes:
+def sizes_of(expression: Expression) -> LiteralSizes:
     """Of a call that makes a tensor, or of an operator on such."""
     match expression:
         case CallExpr(callee=RefExpr(fullname=name), args=[first, *_]) if name in _OF_SHAPE:
@@ -69,7 +69,7 @@ def _is_element_type(given: Expression) -> bool:
     return isinstance(given, RefExpr) and given.fullname.startswith("nnkit.")
 
 
-def _shape(given: Sequence[Expression]) -> Sizes:
+def _shape(given: Sequence[Expression]) -> LiteralSizes:
     """What is written as a tuple, or as numbers; −1 and what is computed are not known."""
     match given:
         case [TupleExpr(items=items)]:
@@ -79,7 +79,7 @@ def _shape(given: Sequence[Expression]) -> Sizes:
     return [each.value if isinstance(each, IntExpr) else None for each in given]
 
 
-def _broadcast(one: Sizes, other: Sizes) -> Sizes:
+def _broadcast(one: LiteralSizes, other: LiteralSizes) -> LiteralSizes:
     """Of the result, if both have one number of axes."""
     if one is None or other is None or len(one) != len(other):
         return None

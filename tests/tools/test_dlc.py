@@ -364,7 +364,8 @@ def test_text_for_aarch64_has_its_vectors_and_nothing_of_x86(folder: Path) -> No
     target = ["--target", "aarch64-linux-gnu"]
     llvm = dlc(folder / "model.dl", *target, "--emit", "llvm").out
     assert 'target triple = "aarch64-unknown-linux-gnu"' in llvm and "x86" not in llvm
-    assert "<4 x float>" in llvm and "<8 x float>" not in llvm
+    # vectors of kernels may take several registers
+    assert "<4 x float>" in llvm and "<16 x float>" not in llvm
     assembly = dlc(folder / "model.dl", *target, "--emit", "asm", "-o", "-").out
     assert ".4s" in assembly
 

@@ -72,7 +72,9 @@ def noise(key: Rep[Scalar[i64]]) -> Rep[Matrix]:
 @nk.staged
 def shapes(x: Rep[Matrix]) -> Rep[Matrix]:
     parts = nk.stack([x[0], x[1], x[0]], 1)
-    return nk.pad(parts, ((1, 0), (0, 2)), value=-1.0).reshape(4, -1) + nk.iota((4, 5), f32, 1)
+    return nk.pad(parts, ((1, 0), (0, 2)), constant_values=-1.0).reshape(4, -1) + nk.iota(
+        (4, 5), f32, 1
+    )
 
 
 @nk.staged
