@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import linecache
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
+
+from .lazy_dataclass import dataclass
 
 _WIDEST = 160
 """Of a longer line, so many characters are shown: two lines of a terminal, any more hide the message. A matter of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any, Final
+
+from .lazy_dataclass import dataclass
 
 ROOM: Final = 128 << 10
 """Bytes that are left for what compiled code calls itself: the C library, the BLAS, handlers of signals, and some

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import DTypeError, ShapeError
+from .lazy_dataclass import dataclass
 from .round_to_odd import RealNumber, odd_double, odd_floats
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -14,7 +14,7 @@ What remains is the C library, as `malloc`, `memset` and functions of `libm`, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -22,6 +22,7 @@ from llvmlite import binding
 
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
+from ..core.lazy_dataclass import dataclass
 from ..core.schedule.target import Target as ScheduleTarget
 from ..core.types import written
 from .cpus import CPUFeatures, find_cpu_features

@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import Final
 
 from ..core.errors import UnsupportedError
+from ..core.lazy_dataclass import dataclass
 from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
 
 _PROBE: Final = """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -19,6 +18,7 @@ from ..core.garbage import garbage_left
 from ..core.host_calls import take_raised
 from ..core.ir import Extern, Function
 from ..core.ir.surgery import walk
+from ..core.lazy_dataclass import dataclass
 from ..core.location import located
 from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack

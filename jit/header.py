@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from ..core.analysis.derivatives import parameter_names
 from ..core.ir import Function, Module
+from ..core.lazy_dataclass import dataclass
 from ..core.ops.leaves import leaves_of
 from ..core.types import TensorType, Type, written
 

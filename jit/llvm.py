@@ -17,7 +17,7 @@ The object file is bytes, so that it can be stored and loaded again without step
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import count
 from threading import Lock
@@ -27,6 +27,7 @@ from typing import Final, TypeVar
 from llvmlite import binding
 
 from ..core.errors import UnsupportedError
+from ..core.lazy_dataclass import dataclass
 from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
 from .half import conversions_for
 

@@ -7,9 +7,10 @@ what people leave out is put in, as clang does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from ..core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

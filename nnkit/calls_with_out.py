@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from .core.errors import (
     RankError,
     ShapeError,
 )
+from .core.lazy_dataclass import dataclass
 from .core.types import Array, DType
 from .forking import COMPILING
 from .specializations import Specializations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from .callables import StagedFunction, check_staged
 from .core.errors import DifferentiationError
+from .core.lazy_dataclass import dataclass
 from .core.types import Array, DType
 from .derivative_checks import has_floats
 from .finite_differences import SlopeEstimate, difference

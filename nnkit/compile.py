@@ -7,10 +7,11 @@ neither the passes nor LLVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from .core.ir import Function, Module, SavePolicy
+from .core.lazy_dataclass import dataclass
 from .core.types import FunctionType
 from .memory_analysis import MemoryAnalysis
 from .progress import Progress

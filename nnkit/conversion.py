@@ -12,7 +12,6 @@ import math
 import operator
 import threading
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from .arrays import is_storage
 from .core import types
 from .core.errors import DTypeError, NNKitError, RankError, ShapeError
+from .core.lazy_dataclass import dataclass
 from .staging import primitive
 from .staging.carry import kind, with_article
 from .staging.expression import Expression, MakeAggregate, make

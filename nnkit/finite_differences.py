@@ -12,11 +12,11 @@ Source: Press et al., Numerical Recipes, §5.7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from .core.lazy_dataclass import dataclass
 from .core.types import Array
 
 STEPS: Final = (1.0, 1 / 8, 1 / 64)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .callables import StagedFunction, check_staged
 from .compile import Specialization
 from .core.host_calls import c_function
 from .core.ir import Extern
+from .core.lazy_dataclass import dataclass
 from .core.types import FunctionType
 from .introspection import name_of
 from .staging.derivatives import finished_callee

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import CellType
 from typing import Any, get_type_hints
 
+from .core.lazy_dataclass import dataclass
 from .staging.location import DefinitionLocation
 from .staging.primitive import staging_error
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from .compile import Specialization
@@ -18,6 +17,7 @@ from .core.errors import InternalError, RecursionDepthError
 from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.ir.donation import donation, donations
+from .core.lazy_dataclass import dataclass
 from .core.passes.pipeline import Pipeline
 from .core.schedule.memory_use import memory_use
 from .core.stage import Stage

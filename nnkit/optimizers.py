@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from . import elementwise, trees
 from .callables import StagedFunction, check_staged
+from .core.lazy_dataclass import dataclass
 from .declared_types import declared_result
 from .differentiation import gradient, value_and_gradient
 from .donation import donate

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
+from .core.lazy_dataclass import dataclass
 from .core.ops import Combinator, Divide, Reduce, ReduceWindow, Slice
 from .core.ops.formulas import number
 from .core.ops.literal import constant

@@ -13,10 +13,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
+from .core.lazy_dataclass import dataclass
 from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
 from .staging.location import is_own_frame

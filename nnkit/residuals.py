@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .conversion import tensor_from
+from .core.lazy_dataclass import dataclass
 from .tensors import AnyTensor, DType
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from .compile import Program
+from .core.lazy_dataclass import dataclass
 
 _LONGEST_CHAIN: Final = 8
 """Specialisations tried in native code before Python looks among all of them: each that does not fit costs 6 ns, so

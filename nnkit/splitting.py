@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from types import GenericAlias
 from typing import Any, ClassVar, cast
 
@@ -15,6 +14,7 @@ from .callables import StagedFunction, check_staged
 from .conversion import shapes_of, signature_of
 from .core.errors import UnsupportedError
 from .core.ir import SavePolicy
+from .core.lazy_dataclass import dataclass
 from .core.types import TensorType
 from .derivative_checks import check_parameters, checked_policy
 from .redefinitions import Watched, watched_by

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from .core.lazy_dataclass import dataclass
 from .staging.carry import kind
 from .staging.rep import Rep
 from .structs import Struct

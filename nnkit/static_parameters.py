@@ -12,11 +12,12 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from .core.lazy_dataclass import dataclass
 from .introspection import StaticSignature
 from .staging.carry import kind, with_article
 from .staging.extents import resolved

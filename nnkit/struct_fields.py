@@ -12,13 +12,14 @@ import itertools
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import FrozenInstanceError, dataclass, field
+from dataclasses import FrozenInstanceError, field
 from types import FrameType, GenericAlias
 from typing import Any, ClassVar, NoReturn, TypeGuard, cast, get_args, get_origin
 
 from .arrays import is_array
 from .core import types
 from .core.errors import DTypeError, RankError, ShapeError, StagingError
+from .core.lazy_dataclass import dataclass
 from .core.location import HasLocation
 from .generic_structs import is_element_type, substituted, variables_of
 from .staging.primitive import dtype_error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from .callables import StagedFunction
+from .core.lazy_dataclass import dataclass
 from .declared_types import declared_result
 from .derivative_checks import has_floats
 from .staging.aggregates import element_of, with_element

@@ -6,9 +6,10 @@ For the types of its arguments a batch gives a callee, as a Python function does
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..core.errors import NNKitError, RankError, ShapeError
+from ..core.lazy_dataclass import dataclass
 from .carry import with_article
 from .expression import BatchCallee, CalleeKey, Shapes
 from .location import current_location

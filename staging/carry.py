@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from ..core.errors import DTypeError, NNKitError, RankError
+from ..core.lazy_dataclass import dataclass
 from .aggregates import element_of
 from .expression import Expression
 from .number_help import typed_number

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..core.ir import SavePolicy
+from ..core.lazy_dataclass import dataclass
 from .custom_rules import trace_rules
 from .expression import (
     Callee,

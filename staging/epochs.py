@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from ..core.lazy_dataclass import dataclass
 
 
 @dataclass(eq=False, slots=True)

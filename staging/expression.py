@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import StagingError
 from ..core.ir import Builder, Extern, Op, SavePolicy, Value
+from ..core.lazy_dataclass import dataclass
 from ..core.location import HasLocation
 from ..core.types import Array, DType, FunctionType, Shape
 from .epochs import this_epoch

@@ -8,11 +8,12 @@ anything can call a half (`core.driver.halves`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from ..core.errors import ShapeError
 from ..core.ir import Builder, Function, Module, Value, finish_function, start_function
+from ..core.lazy_dataclass import dataclass
 from ..core.location import Location
 from ..core.ops import Return, ShapeCast
 from ..core.ops.aggregate import unpacked

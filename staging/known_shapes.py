@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Protocol, cast
 
 from ..core.errors import InternalError, NNKitError, StagingError
+from ..core.lazy_dataclass import dataclass
 from ..core.location import HasLocation
 from ..core.types import Shape
 from .called import called_by

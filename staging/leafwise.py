@@ -6,10 +6,10 @@ The same for concrete values and for staged ones: what differs is how a value is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import DTypeError, NNKitError, ShapeError
+from ..core.lazy_dataclass import dataclass
 from ..core.ops import Elementwise
 from ..core.types import BOOL, F32
 from .aggregates import aggregate_of, part_of

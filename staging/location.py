@@ -9,12 +9,12 @@ import linecache
 import os
 import re
 import sys
-from dataclasses import dataclass
 from functools import cache, singledispatch
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 
+from ..core.lazy_dataclass import dataclass
 from ..core.location import Location
 from .segmented_stack import FIRST, waiting_frame
 

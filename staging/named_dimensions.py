@@ -8,10 +8,10 @@ function that is called inside, or differentiated, the names are those of that c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..core.errors import ShapeError
+from ..core.lazy_dataclass import dataclass
 from ..core.types import StructType, TensorType, TupleType, Type
 
 

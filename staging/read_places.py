@@ -12,12 +12,12 @@ an ndarray      byte offsets    its elements; of a large one the words at these 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ..core.lazy_dataclass import dataclass
 from ..core.types import Array
 from .spec import is_tuple
 

@@ -20,7 +20,7 @@ import sysconfig
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from itertools import islice
 from types import (
@@ -34,6 +34,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..core.lazy_dataclass import dataclass
 from .epochs import EPOCH
 from .location import is_own_file
 from .read_places import (

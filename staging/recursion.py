@@ -18,10 +18,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
+from ..core.lazy_dataclass import dataclass
 from .expression import (
     Callee,
     CalleeKey,

@@ -11,11 +11,12 @@ writing to it makes it hold another one.  The IR has no refs; what a body change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, cast
 
 from ..core.ir.loop_schedules import schedule_of
+from ..core.lazy_dataclass import dataclass
 from ..core.ops import Update
 from . import primitive
 from .at import index_expression, value_beside

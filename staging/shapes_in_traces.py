@@ -8,9 +8,10 @@ share it, as the inner ones capture values of the outer ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..core.ir import Builder, Value, start_function
+from ..core.lazy_dataclass import dataclass
 from ..core.types import StructType, TensorType, TupleType, Type
 from .expression import (
     Expression,

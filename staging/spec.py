@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from typing_extensions import TypeIs
 
+from ..core.lazy_dataclass import dataclass
 from ..core.types import BOOL, DType, TensorType
 
 

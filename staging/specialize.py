@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from ..core.analysis.derivatives import derivative_type
@@ -30,6 +30,7 @@ from ..core.ir import (
     finish_function,
     start_function,
 )
+from ..core.lazy_dataclass import dataclass
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense

@@ -14,7 +14,7 @@ axis: it is computed once.  Of many directions, so many at once as pay: batches 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..core.analysis.derivatives import derivative_type, elements
@@ -30,6 +30,7 @@ from ..core.ir import (
     finish_function,
     start_function,
 )
+from ..core.lazy_dataclass import dataclass
 from ..core.ops import (
     Add,
     Apply,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..core.errors import InternalError
+from ..core.lazy_dataclass import dataclass
 from ..core.types import StructType, TensorType, TupleType, Type
 from .names import identifier
 from .spec import Spec, StructSpec, TensorSpec, TupleSpec

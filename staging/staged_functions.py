@@ -10,10 +10,11 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, StagingError
+from ..core.lazy_dataclass import dataclass
 from ..core.location import HasLocation
 from .calls_at_hand import CALLED, AtHand
 from .carry import kind, with_article

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from ..core.lazy_dataclass import dataclass
 
 _EACH: Final = 256
 """Operations from one look at the clock to the next: some 8 ms."""

@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import IndexOutOfRangeError, ShapeError
 from ..core.ir import Builder, Value
+from ..core.lazy_dataclass import dataclass
 from ..core.ops import (
     Add,
     Broadcast,

@@ -54,6 +54,8 @@ LAYERS = [
             "stage",
             "garbage",
             "thread_stack",
+            "generated_methods",
+            "lazy_dataclass",
         },
         "host_calls",
     },

@@ -15,11 +15,11 @@ Answers are remembered; they hold until instructions change.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from ..ir import Effect, Instruction, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of
 from ..ops.memory import ElementPointer, pointee_at
 from ..types import ArrayType, PointerType, TensorType, Type

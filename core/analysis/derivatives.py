@@ -17,10 +17,10 @@ results:    the tangents of the results in the order of `from`, then the kept re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..errors import DifferentiationError
 from ..ir import BatchOf, Function, GradientOf, Module, TangentOf
+from ..lazy_dataclass import dataclass
 from ..ops.leaves import leaves_of
 from ..types import (
     ArrayType,

@@ -13,9 +13,9 @@ Source: Lengauer & Tarjan 1979, the simple version.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from ..lazy_dataclass import dataclass
 from .graph import Graph
 
 

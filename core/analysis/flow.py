@@ -6,10 +6,10 @@ new one then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import Block, Region
+from ..lazy_dataclass import dataclass
 from .dominance import DominatorTree, dominators
 from .graph import Graph
 from .loops import LoopInfo, natural_loops

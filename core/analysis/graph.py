@@ -6,8 +6,9 @@ Everything here takes time in proportion to nodes and edges, and nothing recurse
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from ..lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

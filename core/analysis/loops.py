@@ -11,8 +11,9 @@ are stepped over as one node, so that the cost stays near-linear however deep th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..lazy_dataclass import dataclass
 from .dominance import DominatorTree
 from .graph import Graph
 

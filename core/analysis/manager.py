@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import InternalError
 from ..ir import Function, Module, Region
 from ..ir.surgery import walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..types import PointerType, written
 from .alias import Aliases
 from .effects import Effects, OwnEffects

@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from ..ir import Effect, Instruction, Op, Region, Value
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..ops.flows import flows_of, sources_of, targets_of
 from ..types import BoxType, PointerType, Type
 

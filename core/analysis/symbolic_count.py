@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from ..lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

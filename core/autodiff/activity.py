@@ -16,7 +16,7 @@ Source: Hascoët, Naumann & Pascual 2005, "To be recorded" analysis in reverse-m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..analysis.call_graph import callees
@@ -24,6 +24,7 @@ from ..analysis.pointer_bases import PointerBases, leads_to_memory, uses_memory
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Region, Value
 from ..ir.nested import Nested, run_nested
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.flows import flows_of, sources_of, targets_of

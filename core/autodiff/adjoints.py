@@ -7,9 +7,10 @@ already, where there is one: the total is dead afterwards, so compiled code does
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Builder, Value
+from ..lazy_dataclass import dataclass
 from ..ops.scatter import added_part
 from ..ops.slicing import PaddedPart, padded_part
 from .cotangent_arithmetic import CotangentArithmetic

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Block, Builder, Function, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 from ..ops.arithmetic import Add
 from ..ops.enums import EnumCase, IsCase, case_made, default_cases, payload_of

@@ -19,7 +19,7 @@ Source: Radul et al. 2023, You only linearize once (transposition of linear prog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.call_graph import cycles_callees_first, reachable, symbols
 from ..analysis.custom_rules import saved_types
@@ -27,6 +27,7 @@ from ..analysis.derivatives import derivative_type
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import NO_RULES, Block, Builder, Function, GradientOf, Module, Region, Value
 from ..ir.donation import without_donations
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.literal import constant

@@ -17,10 +17,11 @@ Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1 and §13.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 from ..ops.arithmetic import Divide, Multiply
 from ..ops.literal import constant

@@ -14,13 +14,14 @@ Source: Griewank & Walther 2008, Evaluating Derivatives, §5.1 (forward over rev
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.call_graph import callees
 from ..analysis.derivatives import DerivativeRequest
 from ..errors import UnsupportedError
 from ..ir import BatchOf, Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..types import TensorType, written
 from .declaration_order import dependencies

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..ir.loop_schedules import LoopSchedule
 from ..ir.surgery import with_bodies
+from ..lazy_dataclass import dataclass
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
 from .pullback import Pullback, PullbackKey, SavingCall

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..ir import Builder, Value
 from ..ir.loop_schedules import LoopSchedule
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Maximum, Minimum, Multiply, Subtract, TruncateDivide
 from ..ops.casting import DataTypeCast
 from ..ops.comparison import GreaterThan, LessThan

@@ -10,10 +10,10 @@ An iteration backwards adds up the same numbers in the same order as a loop that
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence, Set
-from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import clone_region, operands_inside
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 from ..ops.arithmetic import Add, Subtract
 from ..ops.flows import Flow, Role, arguments_of_bodies, flows_in

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..ir import Block, Effect, Instruction, Value
 from ..ir.surgery import operands_inside
+from ..lazy_dataclass import dataclass
 from ..types import TensorType, tensor_bytes
 
 FLOPS = 2

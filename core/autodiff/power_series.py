@@ -20,11 +20,12 @@ Source: van der Hoeven 2002, Relax, but don't be too lazy; Griewank & Walther 20
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Op, Value
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Divide, Multiply, Negate, StrongMultiply
 from ..ops.forms import is_product, is_quotient, is_step, is_sum
 from ..ops.literal import constant

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_region, walk
+from ..lazy_dataclass import dataclass
 from .activity import Activity, Mask, check_flow, straight_line
 from .shadows import check_memory
 

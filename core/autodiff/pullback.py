@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 from .activity import Mask
 from .primal_copy import PrimalCopy

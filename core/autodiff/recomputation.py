@@ -8,11 +8,12 @@ in a copy without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.call_graph import reachable
 from ..ir import Block, Function, Instruction, Module
 from ..ir.surgery import clone_function, walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 
 

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.liveness import backward_slice
 from ..analysis.pointer_bases import leads_to_memory
@@ -22,6 +22,7 @@ from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Region, SavePolicy, Value
 from ..ir.donation import without_donations
 from ..ir.surgery import clone_instructions, operands_inside, replace_operands, with_bodies
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.enums import EnumCase, Payload
 from ..ops.terminators import Return

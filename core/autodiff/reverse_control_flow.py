@@ -19,7 +19,6 @@ differentiation tool, §5 (adjoints of structured loops).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from ..errors import UnsupportedError
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.loop_schedules import LoopSchedule
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.arithmetic import Add, Subtract
 from ..ops.enums import EnumCase, Payload

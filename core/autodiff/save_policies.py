@@ -15,13 +15,13 @@ Source: Lagrangian relaxation of the choice under a budget, Everett 1963.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
 from ..analysis.cost import Costs
 from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Effect, Instruction, Module, SavePolicy, Value
 from ..ir.surgery import with_bodies
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..types import TensorType, tensor_bytes
 from .minimum_cut import CostAgain, ResidualChoice, choose_residuals, cost_of_cheap

@@ -25,13 +25,14 @@ gradients (Enzyme), §3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.derivatives import holds_tensors
 from ..analysis.pointer_bases import PointerBases, is_allocation, is_step, leads_to_memory
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
 from ..ir.surgery import clone_instructions, operands_inside, walk, walk_blocks, with_bodies
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.flows import is_condition
 from ..ops.literal import constant

@@ -16,10 +16,10 @@ Source: Pearlmutter 1994, Fast exact multiplication by the Hessian.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..analysis.derivatives import DerivativeRequest, derivative_type
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply
 from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple

@@ -7,10 +7,11 @@ Cotangents have the types of tangents, and tangents of tangents, too: these type
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis.pointer_bases import leads_to_memory
 from ..ir import Builder, Module, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import constant
 from ..ops.reference import Undefined
 from ..types import EnumType, TensorType, Type, parts_of

@@ -9,9 +9,10 @@ It grows by one record in constant time, is read from its end, and can be read a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Module
+from ..lazy_dataclass import dataclass
 from ..types import EnumType, Type
 
 EMPTY = "empty"

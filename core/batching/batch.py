@@ -15,7 +15,7 @@ Source: JAX's `vmap`; Radul et al. 2020, "Automatically Batching Control-Intensi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..analysis.batches import batched_type, declared_batch, result_axes
 from ..analysis.derivatives import DerivativeRequest, derivative_type, resolve
@@ -23,6 +23,7 @@ from ..analysis.effects import Effects
 from ..errors import ShapeError, UnsupportedError
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.donation import without_donations
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.literal import constant

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from ..analysis.call_graph import reachable
 from ..analysis.effects import Effects
 from ..ir import Instruction, Module, Region, Value
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..ops.flows import (
     Flow,
     Role,

@@ -5,10 +5,11 @@ So a branch can be run for elements of a batch that take the other one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Effect, Instruction, Module, Region
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..ops.flows import Role, flows_in, structured, trips_of
 from ..types import TensorType
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Block, Builder, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.movement import reshaped
 from ..ops.nest import Nest
 from .bodies import base_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ..errors import UnsupportedError
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.donation import donated_parameters
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..ops.flows import (
     Flow,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Region, Value
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..ops.arithmetic import Add, Multiply
 from ..ops.combinator import Combinator

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..analysis import Effects
 from ..ir import Block, Builder, Instruction, Value
 from ..ir.surgery import drop_operands
+from ..lazy_dataclass import dataclass
 from ..ops.movement import reshaped
 from .bodies import base_of
 from .cluster import Cluster

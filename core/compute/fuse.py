@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from ..analysis import Effects
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Stage, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar

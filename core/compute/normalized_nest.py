@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import InternalError
 from ..ir import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, axes_in, coordinate
 from ..types import Shape

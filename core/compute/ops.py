@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import ShapeError
 from ..ir.instruction import Effect, Emitter, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Multiply
 from ..ops.byte_memory import ADDRESS
 from ..ops.combinator import Combinator

@@ -7,9 +7,9 @@ matrices of one row or column, and a batch of matrices against one matrix become
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ..ir import Builder, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.movement import Transpose, reshaped
 from ..types import F32, F64, Shape
 from .ops import MatrixProduct, flipped

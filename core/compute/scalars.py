@@ -11,12 +11,13 @@ equal subexpressions are one object (CSE), and what nobody refers to is not ther
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import TypeAlias
 
 from ..errors import InternalError
 from ..ir import Op, Value
+from ..lazy_dataclass import dataclass
 from ..ops.casting import DataTypeCast
 from ..ops.nest import Affine, Bounds, axes_in
 from ..types import I64, DType, TensorType, scalar

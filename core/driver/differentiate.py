@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
@@ -12,6 +11,7 @@ from ..analysis.call_graph import reachable
 from ..analysis.pointer_bases import uses_memory
 from ..autodiff.reverse import differentiate
 from ..ir import Function, Module
+from ..lazy_dataclass import dataclass
 from ..passes.base import ModulePass
 from ..passes.canonicalize import Canonicalize
 from ..passes.cse import CommonSubexpressions

@@ -11,7 +11,7 @@ func @f_grad: (A, S) -> (A, R) {                  forward:   (A) -> (R, residual
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..analysis.call_graph import reachable, symbols
 from ..analysis.liveness import backward_slice
@@ -27,6 +27,7 @@ from ..ir import (
     Value,
 )
 from ..ir.surgery import clone_function, clone_instructions, walk, with_bodies
+from ..lazy_dataclass import dataclass
 from ..location import Location
 from ..ops.flows import flows_of, yields_of_bodies
 from ..types import Type

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
@@ -13,6 +12,7 @@ from ..compute.fuse import fuse
 from ..compute.generate import generate_compute
 from ..compute.lower_memory.lower import lower_memory
 from ..ir import Module
+from ..lazy_dataclass import dataclass
 from ..passes.base import ModulePass
 from ..schedule.plan import schedule
 from ..schedule.switches import is_enabled

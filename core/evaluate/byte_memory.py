@@ -12,13 +12,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..compute.lower_memory.data_layout import MOST_BYTES, DataLayout
 from ..errors import TrapError
+from ..lazy_dataclass import dataclass
 from ..ops.byte_memory import ADDRESS, FIRST_ADDRESS, stop_message
 from ..types import Array, BoxType, EnumType, PointerType, StackType, TensorType, Type, elements_of
 from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from ..ir import Block, Function, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..types import written
 from .byte_memory import Allocation
 

@@ -12,13 +12,14 @@ results and enums is taken to be of the earliest origin so far.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from ..errors import NonFiniteError
 from ..ir import Instruction
+from ..lazy_dataclass import dataclass
 from ..location import DerivativeLocation, located
 from ..types import Array
 

@@ -13,12 +13,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from ..errors import TrapError
+from ..lazy_dataclass import dataclass
 from ..ops.enums import default_cases
 from ..ops.leaves import assemble, is_leaf
 from ..types import (

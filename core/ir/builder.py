@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..types import FunctionType, Type
 from .instruction import Block, Instruction, Op, Region, Value

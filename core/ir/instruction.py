@@ -22,12 +22,13 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, cast
 
 from typing_extensions import TypeVar
 
 from ..errors import DifferentiationError, InternalError
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..stage import EARLY, Stages
 from ..types import Array, IntegerRange, KnownRanges, TensorType, Type, tensor_bytes

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ..lazy_dataclass import dataclass
 
 MOST_SLOTS = 64
 """Of a binomial schedule, which is as many loops in one another: ten iterations each more would reverse 10¹² of them

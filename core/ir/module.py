@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from ..errors import InternalError
+from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..stage import Stage
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..lazy_dataclass import dataclass
 
 ALIGNMENT = 64
 """Buffers begin at multiples of this: a cache line, and the widest vector, so that no vector lies in two lines."""

@@ -7,9 +7,9 @@ corners, so the intervals found here are exact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ..ir.instruction import Block, Instruction, Value
+from ..lazy_dataclass import dataclass
 from .dependence import Range, range_of
 from .indices import BufferAccess, IndexSum, access_of
 from .loops import body_of, loop_op

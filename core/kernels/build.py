@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from ..ir import Builder
 from ..ir.instruction import Block, Emitter, Instruction, Op, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, scalar

@@ -6,9 +6,10 @@ Where copies are to stand side by side, what is alike in all of them is in all o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir.instruction import Block, Effect, Instruction, Op, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine
 from ..types import I64, scalar

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir.instruction import Block, Effect, Instruction, Value
 from ..ir.surgery import with_bodies
+from ..lazy_dataclass import dataclass
 from .dependence import BufferAliases, key_of, may_touch_same, root_of
 from .indices import BufferAccess, access_of, fold_indices
 from .loops import body_of

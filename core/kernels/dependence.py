@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
 
 from ..ir.instruction import Effect, Instruction, Value
+from ..lazy_dataclass import dataclass
 from .errors import IllegalRewrite
 from .indices import BufferAccess, IndexSum, access_of
 from .loops import body_of, loop_op

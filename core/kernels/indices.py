@@ -7,10 +7,11 @@ keep all loads and stores in that form (`fold_indices`), which `dependence` and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..ir.instruction import Block, Effect, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
 from ..types import I64, scalar

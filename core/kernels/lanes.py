@@ -8,9 +8,10 @@ what they carry varies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..ir.instruction import Block, Effect, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.forms import Pointwise
 from ..ops.reduction import Broadcast

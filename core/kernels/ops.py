@@ -30,7 +30,7 @@ affine in its *coordinates*, the last operands, which the text calls d0, d1, …
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -38,6 +38,7 @@ import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.instruction import Effect, Instruction, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
 from ..ops.fused import fused_multiply_add

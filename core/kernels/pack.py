@@ -7,12 +7,12 @@ other; and columns have to be turned before they are vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Yield
 from ..types import TensorType

@@ -11,11 +11,11 @@ Sums over many products run in chunks that start afresh (`CHUNK`), as those of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.literal import Literal
 from ..ops.nest import Access, Affine, Bounds, Nest, Yield, coordinate, identity_access

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir.instruction import Block, Instruction, Value
 from ..ir.surgery import make_instruction
+from ..lazy_dataclass import dataclass
 from .dependence import (
     BufferAliases,
     LoopAccesses,

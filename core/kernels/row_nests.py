@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from ..compute.address import address, delinearize
 from ..compute.bodies import base_of
 from ..ir.instruction import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.bits import BitCast
 from ..ops.forms import Pointwise
 from ..ops.literal import Literal, splat_literal

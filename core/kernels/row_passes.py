@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 
 from ..compute.bodies import base_of
 from ..ir.instruction import Value
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Multiply, Square
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select

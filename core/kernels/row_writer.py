@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..compute.bodies import base_of
 from ..ir.instruction import Value
+from ..lazy_dataclass import dataclass
 from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine
 from ..types import Shape, scalar

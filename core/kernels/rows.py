@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from ..compute.bodies import base_of
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine
 from ..types import TensorType
 from .build import KernelBuilder

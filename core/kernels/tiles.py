@@ -19,11 +19,12 @@ What no tile fits, at the right and at the bottom, has smaller tiles of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..types import PointerType, TensorType
 from .cse import cse
 from .dependence import BufferAliases

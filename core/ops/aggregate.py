@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.builder import Builder
 from ..ir.instruction import Effect, Emitter, Instruction, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import (
     ArrayType,

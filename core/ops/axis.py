@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, UnsupportedError
 from ..ir.instruction import Emitter, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import I64, Array, TensorType, quoted
 from .arithmetic import Divide, Maximum, Multiply, StrongMultiply

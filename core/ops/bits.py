@@ -11,13 +11,13 @@ bit of every NaN: the first of the mantissa.  Which bits a NaN has that was comp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
 from ..ir.instruction import Emitter, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import BF16, DTYPES, F16, I8, I16, I32, I64, Array, DType, TensorType
 from .arithmetic import FloorDivide, Modulo, Multiply
 from .casting import DataTypeCast

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from ..errors import RankError, ShapeError, VerifyError
 from ..ir.instruction import Emitter, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import Array, Kind, TensorType
 from . import composed

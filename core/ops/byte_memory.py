@@ -9,11 +9,11 @@ All of these have effects and keep their order (`core.compute.lower_memory` writ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
 from ..ir.instruction import Effect, Instruction, Op, Pure
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 

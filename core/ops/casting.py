@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..types import Array, DType, IntegerRange, KnownRanges, TensorType
 from .forms import ADDITION, Linear, Pointwise
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..types import F32, F64, MAX_BYTES, Array, Shape, TensorType, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import DifferentiationError, ShapeError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..types import Array, Shape, TensorType
 from .arithmetic import Add, Divide, Multiply, StrongMultiply, Subtract
 from .comparison import Equal

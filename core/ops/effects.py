@@ -7,12 +7,12 @@ computes again leaves them out (`Op.is_observable`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import Formatter
 from typing import ClassVar
 
 from ..errors import DTypeError
 from ..ir.instruction import Effect, Emitter, Op, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import BOOL, Array, TensorType, Type, scalar
 

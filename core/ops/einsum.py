@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from ..errors import ShapeError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from .arithmetic import Multiply
 from .combinator import Combinator
 from .contraction import Dot

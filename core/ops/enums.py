@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import DTypeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import (
     BOOL,
     ArrayType,

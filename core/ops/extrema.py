@@ -7,11 +7,11 @@ bits of a positive float are such an integer, those of a negative one are with a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from ..lazy_dataclass import dataclass
 from ..types import Array
 
 

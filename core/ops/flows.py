@@ -23,11 +23,11 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
 from ..errors import ShapeError
 from ..ir.instruction import Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import TensorType, Type
 from .literal import number_of

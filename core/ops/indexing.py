@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, Self
 
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import (
     F32,
     F64,

@@ -6,13 +6,13 @@ Signatures, bodies, derivatives, files and memory all number the parts of a valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
 from ..errors import InternalError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..types import ArrayType, StructType, TupleType, Type, elements_of
 from .aggregate import Aggregate, Extract
 

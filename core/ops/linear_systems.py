@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..types import Array, TensorType
 from .arithmetic import Multiply, Negate, Subtract
 from .combinator import Combinator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir.instruction import Emitter, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import Array, DType, IntegerRange, KnownRanges, TensorType
 

@@ -15,7 +15,6 @@ Derivatives lie in *shadows*: memory of the same types, whose pointers are given
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
@@ -31,6 +30,7 @@ from ..ir.instruction import (
     Region,
     Value,
 )
+from ..lazy_dataclass import dataclass
 from ..types import (
     I64,
     ArrayType,

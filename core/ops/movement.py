@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
 from .forms import Linear, check_axis

@@ -21,7 +21,6 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias, TypeGuard
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
 from ..ir.instruction import Block, Emitter, Instruction, Pure, Region, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import I64, Array, Shape, TensorType, Type, scalar
 from .combinator import Combinator

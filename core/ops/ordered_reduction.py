@@ -18,7 +18,7 @@ import abc
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
 from ..ir.instruction import Effect, Instruction, Op, Pure
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide

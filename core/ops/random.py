@@ -10,13 +10,13 @@ test vectors of their library Random123.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import DTypeError, InternalError, RankError
 from ..ir.instruction import Effect, Emitter, Op, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import DTYPES, I64, Array, DType, Kind, Shape, TensorType, scalar
 from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract

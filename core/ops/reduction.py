@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import InternalError, RankError, ShapeError
 from ..ir.instruction import Emitter, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
 from .arithmetic import Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast

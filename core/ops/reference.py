@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from ..errors import DTypeError
 from ..ir.instruction import Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import BoxType, FunctionType, PointerType, StackType, Type, written
 
 

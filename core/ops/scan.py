@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import InternalError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import EARLY, Stage, Stages
 from ..types import DTYPES, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, StrongMultiply

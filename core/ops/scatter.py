@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import EllipsisType
 from typing import ClassVar, Final, NamedTuple, Self
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import (
     F32,
     I64,

@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
 import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..stage import EARLY, Stage, Stages
 from ..types import BOOL, I64, Array, Shape, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select

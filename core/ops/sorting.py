@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 import numpy as np
 
 from ..ir.instruction import Emitter, Instruction, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import EARLY, Stage, Stages
 from ..types import I64, Array, TensorType
 from .forms import check_axis

@@ -5,11 +5,11 @@ A stack is not a value but a place: whoever has it sees what others push.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError
 from ..ir.instruction import Effect, Instruction, Op
+from ..lazy_dataclass import dataclass
 from ..types import STACK, StackType, Type, tensor_bytes
 
 

@@ -33,12 +33,13 @@ code is generated from (`core.passes.isolate`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import ClassVar, Self
 
 from ..errors import DTypeError, ShapeError
 from ..ir.instruction import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..types import BOOL, I64, TensorType, Type, scalar
 from .flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 from ..errors import DTypeError
 from ..ir.instruction import Instruction, Op, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
 from .enums import EnumCase

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Pure, Value
+from ..lazy_dataclass import dataclass
 from ..types import BOOL, I64, MAX_BYTES, Array, TensorType, scalar
 from .arithmetic import Add, Multiply
 from .combinator import Combinator

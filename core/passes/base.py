@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import abc
 import inspect
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..analysis import Analyses, Analysis
 from ..errors import InternalError
 from ..ir import Function, Module
+from ..lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

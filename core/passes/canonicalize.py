@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Function
+from ..lazy_dataclass import dataclass
 from .base import FunctionPass
 from .fold import FOLDING
 from .rewrite import Laws, combine_laws, rewrite

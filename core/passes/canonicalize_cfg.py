@@ -13,11 +13,11 @@ Source: LLVM's loop-simplify form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, ControlFlow
 from ..ir import Block, Builder, Function, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Return
 from .base import FunctionPass
 from .edges import Edge, branch_to, edges_into

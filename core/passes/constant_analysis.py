@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Instruction, Op, Region, Value
 from ..ir.surgery import make_instruction, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops import EnumCase
 from ..ops.flows import (
     Role,

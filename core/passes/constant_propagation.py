@@ -14,13 +14,14 @@ Source: Wegman & Zadeck 1991, "Constant propagation with conditional branches".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..analysis.call_graph import callees, check_names, cycles_callees_first, references
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.terminators import values_passed
 from .base import ModulePass
 from .constant_analysis import ConstantAnalysis, LatticeValue, constant_of

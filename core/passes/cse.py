@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Function
+from ..lazy_dataclass import dataclass
 from .base import FunctionPass
 from .rewrite import rewrite
 

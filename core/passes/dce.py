@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
@@ -10,6 +10,7 @@ from ..analysis.effects import KEPT
 from ..analysis.liveness import erase_dead
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import drop_operands, walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.flows import (
     Flow,
     Role,

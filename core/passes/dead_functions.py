@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..analysis.call_graph import check_names, reachable, symbols
 from ..ir import Block, Module, Stage, Value, nominals_in
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..types import Type
 from .base import ModulePass
 

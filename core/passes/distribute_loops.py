@@ -19,13 +19,14 @@ Source: Allen & Kennedy 2001, Optimizing Compilers for Modern Architectures, §5
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from ..analysis import Analyses, Analysis, Effects
 from ..batching.rules import batch_of
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops import Add, Gather, Iota, Subtract
 from ..ops.flows import Role, flows_in, trips_of
 from ..ops.indexing import entries_at

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Block, Instruction, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Branch, arguments_of
 from ..ops.terminators import case_of, pass_arguments
 

@@ -12,13 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from ..analysis import Analyses
 from ..errors import VerifyError
 from ..ir import Builder, Instruction, Module, Op, Region, Value, Variable
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops import Add, Extract, Insert, Load, Random, Reference, Store, constant
 from ..ops.random import RANDOM_COUNT, RANDOM_SEED
 from ..types import I64, FunctionType, PointerType, scalar, written

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops import (
     Apply,
     ApplyValue,

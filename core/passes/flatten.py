@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from ..analysis import Analyses
@@ -25,6 +25,7 @@ from ..ir import (
     Value,
 )
 from ..ir.surgery import walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops import Aggregate, Apply, Extract, Reference, Return
 from ..ops.leaves import LARGE_ARRAY, leaves_of, put_together, take_apart

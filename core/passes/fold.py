@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..analysis import Analyses, Analysis
 from ..errors import NNKitError
 from ..evaluate import evaluate_instruction
 from ..ir import Builder, Function, Instruction, Op, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Bilinear, Literal, Pointwise, dense
 from ..ops.literal import literal_of
 from ..types import TensorType

@@ -19,12 +19,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.surgery import clone_instructions, walk_blocks, with_bodies
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.comparison import Equal, Select, equal_to_number
 from ..ops.flows import (

@@ -11,7 +11,7 @@ So a chain of calls is copied once for its entry, and what is left of the room g
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
@@ -19,6 +19,7 @@ from ..analysis.call_graph import call_sites, check_names, cycles_callees_first,
 from ..ir import Block, Function, Instruction, Module, Value
 from ..ir.loop_schedules import schedule_of
 from ..ir.surgery import clone_instructions, walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from .base import ModulePass
 
 LARGEST = 50_000

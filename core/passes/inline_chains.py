@@ -10,12 +10,12 @@ do.  They are written out and compared, by us and by readers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ..analysis import Analyses, Analysis
 from ..analysis.call_graph import call_sites, callees, cycles_callees_first
 from ..ir import Module
+from ..lazy_dataclass import dataclass
 from .base import ModulePass
 from .inline import Inlining, room_for, size_to_inline
 

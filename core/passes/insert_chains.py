@@ -16,10 +16,11 @@ would be n² instructions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import walk, walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops import Extract, Insert
 from ..ops.leaves import Key, is_leaf, with_parts
 

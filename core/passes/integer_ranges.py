@@ -13,7 +13,6 @@ Source: Harrison 1977, "Compiler analysis of the value ranges for variables"; ML
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Value
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.flows import Role, arguments_of_bodies, flows_in, operands_of
 from ..ops.literal import splat
 from ..types import DType, IntegerRange, KnownRanges, TensorType

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..errors import UnsupportedError
 from ..ir import Block, Instruction, Module, Stage, Value
 from ..ir.surgery import clone_instructions, replace_operands, walk
+from ..lazy_dataclass import dataclass
 from ..location import located
 from ..ops.flows import Role, add_flows, arguments_of_bodies
 from ..ops.literal import literal_of

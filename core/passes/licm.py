@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Value
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from .base import FunctionPass
 

@@ -14,11 +14,11 @@ Source: Wei, Schwartz & Adve 2017, "DLVM", where the pass is named; the products
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from ..ir import Block, Builder, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Add, Concatenate, Dot
 from .reassociate import Reassociate, Reassociation
 

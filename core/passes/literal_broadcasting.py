@@ -9,12 +9,12 @@ of `rules.elementwise`, shown only the literals: what else is broadcast stays as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Builder, Function, Instruction, Value
 from ..ir.surgery import replace_operands
+from ..lazy_dataclass import dataclass
 from ..ops import Elementwise
 from ..ops.literal import splat_literal
 from ..types import broadcast_shapes

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 from ..ir import Block, Builder, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Dot
 from ..types import broadcast_shapes
 from .reassociate import Reassociate, Reassociation

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from .base import FunctionPass
 from .dce import remove_dead
 

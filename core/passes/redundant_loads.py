@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Aliases, Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, MemoryUse, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from .base import FunctionPass
 
 

@@ -17,12 +17,13 @@ should a law break that promise, the walk still ends, since the number of rewrit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
 from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
+from ..lazy_dataclass import dataclass
 
 Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | Sequence[Value] | None]
 """The value that an instruction with one result equals, or None."""

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..ir import Function
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from .base import FunctionPass
 from .dce import remove_dead

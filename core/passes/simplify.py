@@ -18,11 +18,11 @@ and `dce` removes the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Function
+from ..lazy_dataclass import dataclass
 from .base import FunctionPass
 from .rewrite import combine_laws, rewrite
 from .rules import FAST_MATH, STRICT

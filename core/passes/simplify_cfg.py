@@ -11,11 +11,11 @@ Every step removes an edge, a block or an argument, so the repetition ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..ir import Block, Function, Region
+from ..lazy_dataclass import dataclass
 from ..ops.terminators import is_unconditional, successor_taken, values_passed
 from .base import FunctionPass
 from .dce import remove_unreachable

@@ -6,11 +6,11 @@ Inner bodies are looked at before those around them, and everything again until 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops import Not, splat
 from ..ops.flows import (
     Role,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..ir import Builder, Effect, Function, Instruction, MemoryUse
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from ..ops.leaves import is_leaf, leaves_of, put_together, take_apart
 from ..ops.memory import ElementPointer, Load, Store
 from .base import FunctionPass

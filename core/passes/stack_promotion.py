@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Region
 from ..ir.surgery import drop_operands, walk, with_bodies
+from ..lazy_dataclass import dataclass
 from ..ops import AllocateHeap, AllocateStack, Deallocate
 from ..ops.literal import number_of
 from ..ops.memory import pointee_of

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
 from ..ir import Block, Builder, Function, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Return
 from .base import FunctionPass
 from .structure import arrange, crossing_values, emit, find_needed, graph_of

@@ -21,7 +21,7 @@ Source: Cytron et al. 1991; in structured control flow no dominance frontier is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
@@ -29,6 +29,7 @@ from ..analysis.alias import is_kept
 from ..ir import Block, Builder, Effect, Function, Instruction, MemoryUse, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import walk
+from ..lazy_dataclass import dataclass
 from ..ops import Undefined
 from ..ops.flows import add_flows, add_yields, is_condition, structured
 from ..ops.memory import pointee_of

@@ -6,9 +6,10 @@ Allocation and release cost O(log holes) comparisons, so planning stays near-lin
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import ALIGNMENT, HEADER_BYTES
+from ..lazy_dataclass import dataclass
 
 
 @dataclass

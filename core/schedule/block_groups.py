@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from ..compute.address import is_inside, linearize
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.nest import Access, Affine, Bounds, Output, axes_in
 from ..types import Shape
 from .buffer_assignment import may_overwrite

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..compute.address import address
 from ..compute.bodies import base_of, in_place_flows
@@ -25,6 +25,7 @@ from ..errors import InternalError
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
 from ..kernels.ops import Kernel
+from ..lazy_dataclass import dataclass
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
     Access,

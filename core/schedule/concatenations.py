@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from ..compute.address import delinearize, linearize
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.movement import reshaped
 from ..ops.nest import (
     Access,

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Index
 from ..types import TensorType
 from .ops import Loops, compensated_outputs

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..compute.fusion_cost import LOAD, STORE
 from ..ir import Instruction
+from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
 from .ops import Loops, is_float_sum

@@ -6,7 +6,6 @@ Source: XLA's CompiledMemoryStats, for the quantities.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..analysis.call_graph import callees, cycles_callees_first
 from ..compute.bodies import bodies_of
@@ -14,6 +13,7 @@ from ..ir import HEADER_BYTES, Effect, Function, Instruction, Module
 from ..ir.donation import donations
 from ..ir.surgery import walk
 from ..kernels.ops import buffer_of
+from ..lazy_dataclass import dataclass
 from .plan import arena_bytes
 
 

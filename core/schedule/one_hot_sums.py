@@ -8,10 +8,11 @@ has a derivative in the form of nests; it went through all of the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions
+from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator

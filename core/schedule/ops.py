@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeGuard
 
 import numpy as np
 
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.instruction import Instruction, Op, Pure
+from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
 from ..ops.scan import Scan

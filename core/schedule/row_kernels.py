@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from ..compute.bodies import base_of
@@ -25,6 +25,7 @@ from ..kernels.errors import IllegalRewrite
 from ..kernels.row_nests import RowNest, is_constant, row_nest
 from ..kernels.row_passes import PassForm
 from ..kernels.rows import RowPlan, build_rows
+from ..lazy_dataclass import dataclass
 from ..ops.nest import Nest, is_nest
 from ..types import Shape
 from .row_gathers import separate_row_gathers

@@ -15,12 +15,12 @@ Source: the name, and polls at back edges and entries, are LLVM's (docs/Statepoi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from ..analysis.cost import trip_count
 from ..compute.bodies import bodies_of
 from ..ir import Block, Effect, Function, Instruction
+from ..lazy_dataclass import dataclass
 
 LONG: Final = 2_000_000
 """Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives: where another thread

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ..ir import Block, Instruction
@@ -20,6 +19,7 @@ from ..kernels.loops import body_of, loop_op, loops_of
 from ..kernels.ops import Kernel
 from ..kernels.parallelise import multiplications, parallelise
 from ..kernels.tiles import aliases_of
+from ..lazy_dataclass import dataclass
 
 LEAST_JOB: Final = 15_000.0
 """Nanoseconds of a loop from which it is shared: a job costs 1 µs where the workers are awake, 5 where they sleep, and

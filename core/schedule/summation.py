@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..errors import InternalError
 from ..ir import Instruction, Value
+from ..lazy_dataclass import dataclass
 from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
 from ..ops.indexing import NAIVE_UPDATES

@@ -6,9 +6,9 @@ An annotation that is not in the table is a mistake of whoever wrote the op; a t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..lazy_dataclass import dataclass
 from ..ops.scatter import Update
 from ..ops.window import Padding, PaddingMode
 from ..types import TensorType

@@ -8,10 +8,11 @@ have defined is poisoned, and its uses are passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import NNKitError, ParseError
 from ..ir import Block, Builder, Instruction, Op, Placement, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops.aggregate import Apply, ApplyValue, packed, unpacked
 from ..ops.terminators import Return
 from ..types import Type

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import Any
 
 from ..ir import NOT_PLACED, Block, Instruction, Op, Region, Value
+from ..lazy_dataclass import dataclass
 from ..ops import (
     Aggregate,
     Apply,

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import DTypeError
+from ..lazy_dataclass import dataclass
 from ..ops import Literal
 from ..ops.literal import check_range, packed
 from ..round_to_odd import odd_double

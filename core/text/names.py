@@ -7,10 +7,11 @@ argument `%B^A`.  Names are given before anything is printed, as a block may use
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Block, Instruction, Region, Value
 from ..ir.surgery import walk_blocks
+from ..lazy_dataclass import dataclass
 from .lexer import is_counted, written
 
 

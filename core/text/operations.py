@@ -7,12 +7,13 @@ Each op is read by its own syntax template; `literal`, `apply`, `elementPointer`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..compute.ops import CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
 from ..kernels.ops import KERNEL
+from ..lazy_dataclass import dataclass
 from ..ops import (
     ALL,
     PROGRAM,

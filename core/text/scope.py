@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Value
+from ..lazy_dataclass import dataclass
 from ..types import VOID, Type
 from .cursor import Cursor, did_you_mean
 from .lexer import Token, is_counted, written

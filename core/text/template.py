@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
 from ..ir import Op
+from ..lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ A literal that is written in place becomes an instruction before the one that us
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Builder, Op, Value
+from ..lazy_dataclass import dataclass
 from ..ops import Aggregate, Concatenate, EnumCase, Null, PadShape, Reference, Undefined, splat
 from ..types import (
     ArrayType,

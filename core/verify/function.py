@@ -11,13 +11,14 @@ Bodies inside bodies wait on a list, so that depth costs no more than length.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
 from ..analysis import ControlFlow
 from ..ir import Block, Function, Instruction, Module, Region, Stage, Value
 from ..kernels.ops import Kernel
+from ..lazy_dataclass import dataclass
 from ..ops import Literal, Nest, Yield
 from ..ops.aggregate import listed
 from ..signal_handlers import pass_on

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Module, Nominal
+from ..lazy_dataclass import dataclass
 from ..ops.enums import default_cases
 from ..text.lexer import written
 from ..types import (

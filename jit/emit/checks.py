@@ -8,7 +8,7 @@ that it calls has returned, unless that is 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...core.errors import (
     CheckError,
@@ -21,6 +21,7 @@ from ...core.errors import (
     TrapError,
 )
 from ...core.host_calls import failed_with
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.byte_memory import stop_message
 from ...core.types import written
 from .steps import CheckSite, Problem

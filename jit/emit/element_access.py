@@ -14,10 +14,10 @@ Nothing is stored under a mask that LLVM could know: see Note [Stores under cons
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
 from .elements import add_compensated, combine, identity, memory_type, pack, reduce_lanes, unpack

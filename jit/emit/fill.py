@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.nest import Output
 from ...core.types import TensorType
 from .element_access import (

@@ -10,7 +10,7 @@ are called.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ...core.compute.bodies import base_of
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Place, Value
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.schedule.buffer_assignment import replaced_operands
 from ...core.schedule.ops import is_loops

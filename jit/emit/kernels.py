@@ -7,7 +7,7 @@ outside of it: at the start of each body all sums are written that begin there, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -28,6 +28,7 @@ from ...core.kernels.ops import (
     body_nanoseconds,
     buffer_of,
 )
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal
 from ...core.ops.reduction import Broadcast
 from ...core.types import TensorType

@@ -16,9 +16,9 @@ A loop of one round is no loop: its index is a constant, and so are the addresse
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from ...core.lazy_dataclass import dataclass
 from .element_access import Lanes
 from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant

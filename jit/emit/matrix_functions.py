@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ...core.ir import Instruction, Op
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.decomposition import Eigh, Orthonormalize, Svd
 from ...core.ops.linear_systems import Cholesky, LogDeterminant, Solve, TriangularSolve
 from ...core.ops.matrix_form import MatrixFunction

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from ...core.errors import InternalError
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Gemm, blas_nanoseconds, is_one_product, sizes_of
 from ...core.types import Shape, TensorType

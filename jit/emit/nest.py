@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ...core.ir.instruction import Block, Instruction
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.cuts import is_short

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
 from ...core.ir.instruction import Instruction
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.ops import Loops
 from .checks import Checks
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop

@@ -15,9 +15,9 @@ A program that is compiled ahead of time, or with `NNKIT_DISABLE=threads`, knows
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from ...core.lazy_dataclass import dataclass
 from ..runtime.pool_code import MOST_BLOCKS, RUN
 from .writer import I8, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 

@@ -16,9 +16,9 @@ with checks are not shared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.block_groups import Footprint, footprint
 from ...core.schedule.ops import Loops, is_float_sum
 from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...core.ir import Block, Effect, Function
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
 from .arena_header import FUEL, HOLDS_GIL, INTERRUPTED, OWNER, SIGNALS

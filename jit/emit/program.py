@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ...core.compute.bodies import bodies_of
@@ -23,6 +22,7 @@ from ...core.ir import Block, Function, Instruction, Op
 from ...core.kernels.ops import Kernel
 from ...core.kernels.parallelise import has_parallel_loops
 from ...core.kernels.same import written_body
+from ...core.lazy_dataclass import dataclass
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import (
     AddressOf,

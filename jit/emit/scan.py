@@ -7,9 +7,10 @@ rounding cuts off from the former is kept beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
 from .element_access import (

@@ -16,9 +16,9 @@ A key is an unsigned integer in the order of the elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ...core.lazy_dataclass import dataclass
 from ...core.schedule.ops import ScheduledArgSort
 from ...core.schedule.sorting import SortLayout, sort_layout
 from ...core.types import DType, TensorType

@@ -8,10 +8,10 @@ computed in a deeper loop than it has to be.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...core.ir.instruction import Instruction, Value
+from ...core.lazy_dataclass import dataclass
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
 from ...core.ops.effects import Print

@@ -8,9 +8,10 @@ itself.
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from ...core.lazy_dataclass import dataclass
 
 ScalarName = Literal[
     "i1", "i8", "i16", "i32", "i64", "i128", "half", "bfloat", "float", "double", "ptr"

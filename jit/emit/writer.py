@@ -20,10 +20,10 @@ entry:
 import re
 from collections.abc import Callable, Generator, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ...core.ir import ALIGNMENT
+from ...core.lazy_dataclass import dataclass
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
     DOUBLE,

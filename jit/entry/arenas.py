@@ -6,9 +6,9 @@ meanwhile, from another thread or from the handler of a signal, allocates one fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from ...core.lazy_dataclass import dataclass
 from ..emit.alignment import emit_aligned, emit_malloc
 from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant

@@ -13,8 +13,9 @@ leaf, which is told the shape, since LLVM takes long over long functions and ove
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...core.lazy_dataclass import dataclass
 from ..emit.writer import (
     I1,
     I8,

@@ -13,10 +13,10 @@ nothing of this process but where classes have their slots.
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from ...core.lazy_dataclass import dataclass
 from ..emit.arena_header import INTERRUPTED
 from ..emit.writer import (
     I64,

@@ -10,12 +10,12 @@ GIL get a new arena for each call, and no lock.
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from threading import RLock
 from typing import cast
 
 import numpy as np
 
+from ...core.lazy_dataclass import dataclass
 from ...core.types import Array
 from ..emit.alignment import allocate_aligned
 from .layout import slot_of, type_numbers

@@ -13,10 +13,11 @@ kernel is done.
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from dataclasses import field as member
+from dataclasses import replace
 from functools import reduce
 
+from ...core.lazy_dataclass import dataclass
 from ..emit.writer import I32, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 from . import layout
 from .access import (

@@ -12,8 +12,8 @@ only read, and dropped when the kernel is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...core.lazy_dataclass import dataclass
 from ..emit.writer import I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 from . import layout
 from .access import NULL, from_state

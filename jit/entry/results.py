@@ -5,8 +5,7 @@ one call frees all of it when a C function fails: first the arrays, one for each
 containers.
 """
 
-from dataclasses import dataclass
-
+from ...core.lazy_dataclass import dataclass
 from ..emit.writer import I64, PTR, FunctionWriter, Register, constant
 from . import layout
 from .access import NULL, from_state

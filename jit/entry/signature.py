@@ -7,12 +7,12 @@ first.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ...core.lazy_dataclass import dataclass
 from ...core.types import DTYPES, MAX_RANK
 from .guards import Guard
 from .layout import slot_of

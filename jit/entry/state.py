@@ -11,11 +11,11 @@ into it, which is right, because it holds plain arrays only; and it can be empti
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
 
+from ...core.lazy_dataclass import dataclass
 from ...core.types import Array
 from .guards import Guard
 from .layout import TUPLE_ITEMS

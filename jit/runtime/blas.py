@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import threadpoolctl
 
+from ...core.lazy_dataclass import dataclass
 from ...core.signal_handlers import pass_on
 
 FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.lazy_dataclass import dataclass
 from .blas import is_wide, libraries
 
 ROUTINES: Final = ("potrf", "getrf", "getrs", "trtrs", "geqrf", "orgqr", "syevd", "gesdd")

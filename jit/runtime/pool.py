@@ -19,12 +19,13 @@ import re
 import signal
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from ...core.errors import UnsupportedError
+from ...core.lazy_dataclass import dataclass
 from ...core.types import Array
 from ..emit.alignment import allocate_aligned
 from ..llvm import compile_module, host_machine

@@ -11,11 +11,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
+from ...core.lazy_dataclass import dataclass
 from ...core.thread_stack import current_stack
 from .memory_limit import memory_limit
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..core.evaluate import EnumValue
+from ..core.lazy_dataclass import dataclass
 from ..core.types import Array, DType, EnumType, StructType, TensorType, Type, elements_of, written
 
 _SMALL = 8

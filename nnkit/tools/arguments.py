@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..core.errors import UnsupportedError
 from ..core.evaluate import EnumValue, FunctionValue
 from ..core.ir import Function, Module
+from ..core.lazy_dataclass import dataclass
 from ..core.text.cursor import Cursor
 from ..core.text.lexer import Token, name_of, written
 from ..core.text.literals import literal_of, parse_elements

@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.driver.stages import advance
 from ..core.ir import Module
+from ..core.lazy_dataclass import dataclass
 from ..core.stage import Stage
 from ..core.text import print_module
 from ..core.types import written

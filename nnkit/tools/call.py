@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.analysis.call_graph import reachable
@@ -13,6 +12,7 @@ from ..core.errors import NNKitError, UnsupportedError
 from ..core.evaluate import evaluate
 from ..core.ir import Extern, Function, Module
 from ..core.ir.surgery import clone_module
+from ..core.lazy_dataclass import dataclass
 from ..core.location import located
 from ..core.passes.dead_functions import DeadFunctions
 from ..core.passes.flatten import Flatten

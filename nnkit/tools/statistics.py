@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ..core.analysis.call_graph import roots
 from ..core.analysis.cost import Costs
 from ..core.analysis.symbolic_count import Cost, SymbolicCount
 from ..core.ir import Module
+from ..core.lazy_dataclass import dataclass
 from ..core.types import written
 
 HEADS = ("instructions", "flops", "bytes")

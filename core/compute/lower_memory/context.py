@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import InternalError
 from ...ir import Block, Builder, Instruction, Module, Region, Value, Variable
+from ...lazy_dataclass import dataclass
 from ...ops.arithmetic import Add, Multiply
 from ...ops.byte_memory import (
     ADDRESS,

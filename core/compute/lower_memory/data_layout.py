@@ -8,9 +8,10 @@ is aligned to its element, a word to 8 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import UnsupportedError
+from ...lazy_dataclass import dataclass
 from ...ops.aggregate import positions_of
 from ...ops.byte_memory import ADDRESS
 from ...ops.enums import default_cases

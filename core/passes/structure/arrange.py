@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...analysis import Graph as Numbered
 from ...analysis import dominators
 from ...ir import Instruction, Value
+from ...lazy_dataclass import dataclass
 from ...ops import Elementwise, Extract, Literal
 from ...ops.terminators import case_of, decider_of
 from ...types import BOOL, TensorType, scalar

@@ -12,10 +12,11 @@ A variable without a value, where one must be passed on, gets an undefined one; 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...ir import Block, Builder, Instruction, Op, Region, Value
 from ...ir.surgery import clone_instructions
+from ...lazy_dataclass import dataclass
 from ...ops import If, IsCase, LessThan, Not, Payload, Undefined, While, Yield, splat
 from ...types import BOOL, I64, scalar
 from .statements import (

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...analysis.liveness import backward_slice
 from ...ir import Instruction, Value
 from ...ir.surgery import operands_inside
+from ...lazy_dataclass import dataclass
 from .reducible_graph import Arc, ReducibleGraph, Vertex
 from .statements import Assign, Carried, Choice, Execute, Forget, Repeat, Statement, Test, lists_in
 

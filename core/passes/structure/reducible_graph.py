@@ -11,10 +11,11 @@ Source: Bahmann, Reissmann, Jahre & Meyer 2015, §4.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...analysis.graph import components
 from ...ir import Block, Function, Instruction, Region, Value
+from ...lazy_dataclass import dataclass
 from ...ops import arguments_of
 from ...ops.terminators import case_of
 from ...types import BOOL, I64, scalar

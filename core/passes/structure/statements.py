@@ -6,10 +6,11 @@ way a choice went, whether a loop goes on).  Assigning again is allowed; `emit` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ...ir import Instruction, Value
+from ...lazy_dataclass import dataclass
 from ...location import HasLocation
 
 

@@ -12,8 +12,7 @@ Greatest errors measured, in ulp of float / double: erf 1.25 / 1.35; erfc 1.97 (
 floats; without fma 0.501) / 1.93.
 """
 
-from dataclasses import dataclass
-
+from ....core.lazy_dataclass import dataclass
 from ....core.ops.special import VANISHED
 from ..writer import FunctionWriter, Register, ScalarName
 from .exponential import exp_parts, scale, scaled_exp

@@ -9,8 +9,8 @@ Greatest errors measured, in ulp of float / double: exp 1.01 / 0.99, expm1 1.49 
 """
 
 import math
-from dataclasses import dataclass
 
+from ....core.lazy_dataclass import dataclass
 from ..writer import FunctionWriter, Register, ScalarName, constant
 from .floats import clamp, format_of, horner, keep_tiny, like, quick_two_sum
 

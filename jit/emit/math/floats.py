@@ -8,8 +8,8 @@ end.
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ....core.lazy_dataclass import dataclass
 from ..writer import FunctionWriter, Register, ScalarName, constant
 
 Unary = Callable[[FunctionWriter, Register], Register]

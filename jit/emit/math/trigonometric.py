@@ -13,8 +13,8 @@ with shorter polynomials and two parts of π/2: 0.51 ulp.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ....core.lazy_dataclass import dataclass
 from ..writer import FunctionWriter, Register, constant
 from .double_double import Pair, divide, select
 from .floats import (
