@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError
 from functools import cache
 from reprlib import recursive_repr
-from types import MemberDescriptorType
+from types import CodeType, MemberDescriptorType
 from typing import Any, ClassVar, Final, NoReturn, get_origin
 
 FIELDS: Final = "__dataclass_fields__"
@@ -83,7 +83,7 @@ def _field(cls: type[Any], name: str, annotation: Any) -> Any:
     if isinstance(default, MemberDescriptorType):  # a slot of a base
         default = MISSING
     # what `dataclasses` does with a field it has found, which has no public name
-    kind: type[Any] = type(default)
+    kind: object = type(default)
     field: Any = default if kind is Field else dataclasses.field(default=default)
     field.name, field.type = name, annotation
     field._field_type = _KINDS[_is_class_variable(annotation)]
@@ -154,60 +154,77 @@ def _compile_later(cls: Any, name: str, method: Callable[[], Callable[..., Any]]
 def _init(
     cls: type[Any], fields: list[Field[Any]], *, frozen: bool, slots: bool
 ) -> Callable[..., Any]:
-    """Defaults are looked up once, where the method is made."""
     known: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
     positional: list[str] = []
     by_name: list[str] = []
     body: list[str] = []
-    self = "self" if all(field.name != "self" for field in fields) else "_self"
-    for field in fields:
-        value = name = field.name
-        known[f"_default_{name}"], known[f"_make_{name}"] = field.default, field.default_factory
+    for i, field in enumerate(fields):
+        value = name = f"_{i}"
         has_default, is_made = field.default is not MISSING, field.default_factory is not MISSING
+        if has_default:
+            known[f"_default{i}"] = field.default
+        if is_made:
+            known[f"_make{i}"] = field.default_factory
         if field.init:
-            default = f"=_default_{name}" * has_default + "=_MISSING" * is_made
+            default = f"=_default{i}" * has_default + "=_MISSING" * is_made
             (by_name if field.kw_only else positional).append(name + default)
             if is_made:
-                value = f"_make_{name}() if {name} is _MISSING else {name}"
+                value = f"_make{i}() if {name} is _MISSING else {name}"
         elif is_made:
-            value = f"_make_{name}()"
+            value = f"_make{i}()"
         elif has_default and slots:
-            value = f"_default_{name}"
+            value = f"_default{i}"
         else:  # the class has the default
             continue
-        body.append(f"_set({self}, {name!r}, {value})" if frozen else f"{self}.{name} = {value}")
+        body.append(f"_set(_self, {name!r}, {value})" if frozen else f"_self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
-        body.append(f"{self}.__post_init__()")
-    parameters = [self, *positional, *(["*", *by_name] if by_name else [])]
-    return _function("__init__", parameters, body or ["pass"], known)
+        body.append("_self.__post_init__()")
+    parameters = ["_self", *positional, *(["*", *by_name] if by_name else [])]
+    text = f"def __init__({', '.join(parameters)}): {'; '.join(body) or 'pass'}"
+    return _function("__init__", text, [field.name for field in fields], known)
 
 
 def _eq(names: list[str]) -> Callable[..., Any]:
-    equal = f"{_tuple('self', names)} == {_tuple('other', names)}"
-    body = ["if other.__class__ is self.__class__:", f"    return {equal}", "return NotImplemented"]
-    return _function("__eq__", ["self", "other"], body, {})
+    equal = f"{_tuple('_self', names)} == {_tuple('other', names)}"
+    text = f"return {equal} if other.__class__ is _self.__class__ else NotImplemented"
+    return _function("__eq__", f"def __eq__(_self, other): {text}", names, {})
 
 
 def _hash(names: list[str]) -> Callable[..., Any]:
-    return _function("__hash__", ["self"], [f"return hash({_tuple('self', names)})"], {})
+    text = f"def __hash__(_self): return hash({_tuple('_self', names)})"
+    return _function("__hash__", text, names, {})
 
 
 def _tuple(value: str, names: list[str]) -> str:
-    return f"({''.join(f'{value}.{name}, ' for name in names)})"
+    return f"({''.join(f'{value}._{i}, ' for i in range(len(names)))})"
 
 
-def _function(
-    name: str, parameters: list[str], body: list[str], known: dict[str, Any]
-) -> Callable[..., Any]:
-    """The function with this body, in which the names of `known` are variables around it."""
-    lines = "".join(f"  {line}\n" for line in body)
-    text = (
-        f"def _({', '.join(known)}):\n def {name}({', '.join(parameters)}):\n{lines} return {name}"
+def _function(name: str, text: str, fields: list[str], known: dict[str, Any]) -> Callable[..., Any]:
+    """The function of this text, in which the fields are called `_0`, `_1` and so on; `known` are its globals.
+
+    So classes with as many fields share what is compiled, for a tenth of the time.
+    """
+    exec(_compiled(text), known)
+    made: Any = known[name]
+    names = {f"_{i}": field for i, field in enumerate(fields)}
+    names["_self"] = "_self" if "self" in fields else "self"
+    code = made.__code__
+    made.__code__ = code.replace(
+        co_varnames=tuple(names.get(each, each) for each in code.co_varnames),
+        co_names=tuple(names.get(each, each) for each in code.co_names),
+        co_consts=tuple(
+            names.get(each, each) if isinstance(each, str) else each for each in code.co_consts
+        ),
     )
-    space: dict[str, Any] = {}
-    exec(text, space)  # as `dataclasses` does, from the names of fields alone
-    made: Callable[..., Any] = space["_"](**known)
-    return made
+    by_name: dict[str, Any] = made.__kwdefaults__ or {}
+    made.__kwdefaults__ = {names[each]: default for each, default in by_name.items()} or None
+    function: Callable[..., Any] = made
+    return function
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec")
 
 
 @recursive_repr()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from .core.garbage import garbage_left
 from .core.ir import Function, Module, SavePolicy
 from .core.lazy_dataclass import dataclass
 from .core.types import FunctionType
@@ -120,6 +121,7 @@ def _type_lookup(trace: Trace, shapes: Shapes) -> TypeLookup:
 
 def _on_stages(name: str, *arguments: Any) -> Any:
     """What the function of `nnkit.native_code` with this name returns."""
-    from . import native_code  # noqa: PLC0415  # the passes and LLVM load when they are needed
+    with garbage_left():  # nearly all that modules make stays
+        from . import native_code  # noqa: PLC0415  # the passes and LLVM load when they are needed
 
     return call_with_large_stack(getattr(native_code, name), *arguments)
