@@ -19,13 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import Final
 
-from ..compute.address import is_inside, linearize
+from ..compute.address import is_inside
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
 from ..lazy_dataclass import dataclass
-from ..ops.nest import Access, Affine, Bounds, Output, axes_in
-from ..types import Shape
+from ..ops.nest import Affine, Bounds, axes_in
 from .buffer_assignment import may_overwrite
+from .footprint import Footprint, footprint
 from .group import MOST_MEMBERS, GroupedInstruction, Grouping
 from .ops import Loops
 from .switches import is_enabled
@@ -54,53 +54,6 @@ def group_in_blocks(
         grouping.take(grouping.pending.popleft())
     grouping.close()
     return grouping.done
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """Elements `stride · row + low … stride · row + high` of a buffer, for each of `rows`."""
-
-    stride: int
-    low: int
-    high: int
-    rows: int
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """The first and the last element."""
-        far = self.stride * (self.rows - 1)
-        return self.low + min(far, 0), self.high + max(far, 0)
-
-    @property
-    def row(self) -> int | None:
-        """Which of the rows of `stride` elements it is in, counted from the row that the loop is at."""
-        if self.stride <= 0 or self.low // self.stride != self.high // self.stride:
-            return None
-        return self.low // self.stride
-
-    def is_independent(self, other: Footprint) -> bool:
-        """Whether different rows of both have no element in common."""
-        (first, last), (start, stop) = self.reach, other.reach
-        if last < start or stop < first:
-            return True
-        return self.stride == other.stride and self.row is not None and self.row == other.row
-
-
-def footprint(shape: Shape, use: Access | Output, extents: Shape, outer: int) -> Footprint | None:
-    """What is touched, if indices are affine and inside."""
-    indices = [index for index in use.indices if isinstance(index, Affine)]
-    if len(indices) != len(use.indices) or not _is_inside(shape, use, extents):
-        return None
-    place = linearize(indices, shape)
-    stride = place.coefficient(outer)
-    rest = Affine(place.constant, tuple(term for term in place.terms if term[0] != outer))
-    return Footprint(stride, *rest.bounds(extents), extents[outer])
-
-
-def _is_inside(shape: Shape, use: Access | Output, extents: Shape) -> bool:
-    return use.bounds is Bounds.INSIDE or all(
-        is_inside(index, extent, extents) for index, extent in zip(use.indices, shape, strict=True)
-    )
 
 
 @dataclass

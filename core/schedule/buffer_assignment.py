@@ -98,6 +98,7 @@ def assign_buffers(
     returned: BlockResults,
     frames: Mapping[Instruction, int],
     scratch: Mapping[Instruction, Sequence[int]],
+    contracted: Mapping[Value, Place],
     *,
     reserved: int,
     uses_registers: bool,
@@ -105,10 +106,12 @@ def assign_buffers(
     """Where each result lies of each instruction that makes any.
 
     `groups[i]` is −1 outside of groups; `frames` are the sizes of frames; the arena begins at `reserved`.
-    `scratch` are sizes of further buffers that an instruction needs while it, or its group, runs.
+    `scratch` are sizes of further buffers that an instruction needs while it, or its group, runs; what is `contracted`
+    has its place.
     """
     lives = _LiveRanges.of(instructions, groups)
     plan = _Assigner(lives, returned.replaced, Arena(reserved), uses_registers=uses_registers)
+    plan.places.update(contracted)
     plan.place_outputs(returned.values)
     for position in reversed(range(len(instructions))):
         plan.share_outputs(position)
@@ -297,7 +300,7 @@ class _Assigner:
     def share_outputs(self, position: int) -> None:
         """Let an operand that an output would overwrite lie in the output from the start."""
         for result in self.lives.instructions[position].results:
-            if result not in self.places:
+            if result not in self.places or self.places[result].space != "output":
                 continue
             for base in self.lives.overwritten(position, result):
                 maker = base.producer

@@ -14,6 +14,7 @@ from ..ir.donation import donations
 from ..ir.surgery import walk
 from ..kernels.ops import buffer_of
 from ..lazy_dataclass import dataclass
+from .contraction import block_bytes_of
 from .plan import arena_bytes
 
 
@@ -42,7 +43,8 @@ def memory_use(module: Module, function: Function) -> MemoryStats:
             if one.body is not None:
                 inner = [i for body in bodies_of(one) for i in body.block.instructions]
                 deepest = max((needed.get(callee, 0) for callee in called), default=0)
-                needed[name] = arena_bytes(one) - HEADER_BYTES + _locals(inner) + deepest
+                own = arena_bytes(one) - HEADER_BYTES + _locals(inner) + block_bytes_of(inner)
+                needed[name] = own + deepest
                 # of functions of C and Python nothing is known, and nothing said
                 known = called.keys().isdisjoint(cycle) and not any(map(_allocates, inner))
                 complete[name] = known and all(complete.get(callee, True) for callee in called)

@@ -5,8 +5,8 @@
    (`product_kernels`), and so do nests over the same rows (`row_kernels`); in those that are left, axes are joined that
    are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
-3. Let neighbouring nests share their outermost loop (`group`).
-4. Find a place for every buffer (`buffer_assignment`).
+3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
+4. Find a place for every buffer (`contraction`, `buffer_assignment`).
 5. Write it all down as `Loops`, `Gemm` and library ops with places.
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
@@ -53,6 +53,7 @@ from .buffer_assignment import (
 )
 from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
+from .contraction import contract
 from .cuts import plan_cuts
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
@@ -183,6 +184,7 @@ def _schedule_block(
         _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
+        contract(steps),
         reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )

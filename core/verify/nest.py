@@ -9,12 +9,14 @@ from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
+from ..schedule.contraction import is_contracted
 from ..schedule.ops import (
     Gemm,
     Loops,
     ScheduledArgSort,
     ScheduledScan,
     compensated_outputs,
+    is_loops,
     is_scattered_sum,
     makes_buffers,
 )
@@ -110,7 +112,9 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
         if place.space != "arena" or not _is_place(place, scalar(I64), 0, first):
             yield f"{place} is no place for a scratch buffer"
     for place, result in zip(placement.results, instruction.results, strict=False):
-        if not _is_place(place, result.type, outputs, first):
+        if place.space == "block" and not is_contracted(result, _loops_of):
+            yield f"{place} is no place for what others touch than a group over blocks, row by row"
+        elif not _is_place(place, result.type, outputs, first):
             yield f"{place} is no place for a buffer"
 
 
@@ -159,6 +163,10 @@ def _is_block(op: Loops, number: int) -> bool:
     )
 
 
+def _loops_of(instruction: Instruction) -> Loops | None:
+    return instruction.op if is_loops(instruction) else None
+
+
 def _in_blas(type: Type) -> Type | None:
     return type if isinstance(type, TensorType) and type.dtype in (F32, F64) else None
 
@@ -169,6 +177,8 @@ def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:
             return offset >= first and offset % ALIGNMENT == 0
         case Place("output", number):
             return 0 <= number < outputs
+        case Place("block", offset):
+            return offset >= 0 and offset % ALIGNMENT == 0
         case Place("register", number):
             return number >= 0 and isinstance(type, TensorType) and not type.rank
         case _:

@@ -20,6 +20,7 @@ from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, O
 from ...core.ir.donation import donated_parameters
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import AllocateBytes
+from ...core.schedule.contraction import block_bytes_of
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
@@ -144,7 +145,9 @@ def _kernel(
         chain = w.allocate(PTR, align=8)
         w.store(constant(PTR, 0), chain)
         leave = _giving_back(shared, w, chain, leave)
-    k = FunctionEmitter(shared, w, report, [frame], limit, leave, addresses, checks, chain)
+    made = [i for body in bodies_of(function) for i in body.block.instructions]
+    room = block_bytes_of(made)
+    k = FunctionEmitter(shared, w, report, [frame], limit, leave, addresses, checks, room, chain)
     if shared.process is not None and shared.polls:
         k.polls = Polls.begin(
             shared.module, w, report, checks, shared.process, function, is_called=is_called

@@ -32,7 +32,7 @@ from .elements import memory_type
 from .nest_plan import splat_read
 from .polls import Polls
 from .steps import CheckSite, PrintSite
-from .writer import FunctionWriter, ModuleWriter, Register
+from .writer import I8, FunctionWriter, ModuleWriter, Register
 
 INLINE_BYTES: Final = 4096
 """Constants up to this size stand in the text, of which LLVM reads a MiB in 19 ms; larger ones are memory that the text
@@ -135,6 +135,7 @@ _VARIABLE: Final = 8
 class FunctionEmitter:
     """Emits one function of the program, block by block.
 
+    `block_bytes` is the room that its groups need for blocks of rows (`contraction`).
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
     functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is
     given back then, in functions that have such.  `polls` writes those of the function, if the program polls.
@@ -148,9 +149,12 @@ class FunctionEmitter:
     leave: Callable[[Register], None]
     addresses: dict[Value, Register]
     checks: Checks
+    block_bytes: int
     chain: Register | None = None
     polls: Polls | None = None
     homes: dict[Value, _Home] = field(default_factory=dict[Value, _Home])
+    rooms: dict[str, Register] = field(default_factory=dict[str, Register])
+    """Those of blocks of rows, by the LLVM function."""
 
     @property
     def frame(self) -> BlockBuffers:
@@ -189,7 +193,7 @@ class FunctionEmitter:
                 self.addresses[result] = self.address(base)
             else:
                 self.addresses[result] = self._place(result, place)
-            if place.space != "output":
+            if place.space not in ("output", "block"):
                 frame = self.frame if len(self.frames) > 1 else None
                 self.homes[result] = _Home(frame, place, (self.w.name, self.w.block))
         return [self.addresses[result] for result in instruction.results]
@@ -218,6 +222,12 @@ class FunctionEmitter:
             self.addresses[value] = self.shared.constant(literal)
         return self.addresses[value]
 
+    def _room(self) -> Register:
+        """That of blocks of rows, on the stack."""
+        if self.w.name not in self.rooms:
+            self.rooms[self.w.name] = self.w.allocate(I8, self.block_bytes)
+        return self.rooms[self.w.name]
+
     def _operand(self, instruction: Instruction, number: int) -> Register:
         """The address of an operand; any for a splat whose one element stands in the text of the nest."""
         value = instruction.operands[number]
@@ -232,6 +242,8 @@ class FunctionEmitter:
             case "register" if self.frame.variables is None:
                 dtype = result.tensor.dtype
                 return self.w.allocate(memory_type(dtype), align=dtype.bytes)
+            case "block":
+                return self.w.offset(self._room(), place.offset)
             case _:
                 found = self.frame.address(self.w, place)
                 assert found is not None

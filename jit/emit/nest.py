@@ -14,22 +14,26 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from ...core.compute.bodies import base_of
 from ...core.ir.instruction import Block, Instruction
+from ...core.ir.placement import Place
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
+from ...core.schedule.contraction import bytes_of_row
 from ...core.schedule.cuts import is_short
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
 from .checks import Checks
-from .element_access import offset_bytes, opaque_address
+from .element_access import element_address, offset_bytes, opaque_address
 from .elements import add_compensated, combine, corrected, identity, reduce_lanes
 from .fill import write_copy, write_corrected, write_fill, write_folded, write_zeros
+from .indices import multiply_constant
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
 from .nest_plan import NestPlan, plan_nest
 from .point import PointWriter
 from .steps import LoopShape, OutputPlan
-from .writer import FunctionWriter, Register
+from .writer import I8, FunctionWriter, Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,15 @@ class NestLoopBody(LoopBody):
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
         return self.writer.join(self.level, totals, others)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A buffer with room for one block of rows: the number of its address, where it is, and the bytes of a row."""
+
+    number: int
+    place: Place
+    row_bytes: int
 
 
 class NestWriter:
@@ -70,6 +83,7 @@ class NestWriter:
         self.point = PointWriter(w, self.plan, self.op.extents, bases, checks)
         self.is_short = False
         """Whether the loops are in a part so short that those inside are not cut."""
+        self.windows = _windows(instruction)
         self.spans: dict[int, BlockRange] = {}
         """The block that the loops have reached, by its axis."""
 
@@ -220,9 +234,21 @@ class NestWriter:
     ) -> list[Register]:
         """Go to one block of the loop at `level`; the totals to begin it with."""
         self.spans[self.plan.axes[level]] = span
+        if level == 0:
+            self._move_windows(span)
         if level not in self.plan.afresh:
             return list(totals)
         return [self._start(target) for target in self._carried(level)]
+
+    def _move_windows(self, span: BlockRange) -> None:
+        """Have the first row of a block lie where its room begins."""
+        first = span.stop if span.start is None else span.start
+        assert first is not None or not self.windows
+        for window in self.windows:
+            assert first is not None
+            before = multiply_constant(self.w, first, -window.row_bytes)
+            base = element_address(self.w, self.bases[window.number], I8, before)
+            self.point.slots[1 + window.number] = base
 
     def leave_block(
         self, level: int, totals: Sequence[Register], inner: Sequence[Register]
@@ -334,6 +360,18 @@ class NestWriter:
             x, y = (self.point.register(factor, lanes) for factor in target.factors)
             return self.w.multiply_add(x, y, total)
         return _combine(self.w, target, total, self.point.register(target.value, lanes))
+
+
+def _windows(instruction: Instruction[Loops]) -> list[Window]:
+    """The buffers of a nest that have room for one block of rows."""
+    found: list[Window] = []
+    for number, value in enumerate((*instruction.operands, *instruction.results)):
+        base = base_of(value)
+        places = () if base.producer is None else base.producer.placement.results
+        if places and places[base.index].space == "block":
+            row_bytes = bytes_of_row(base, instruction.op)
+            found.append(Window(number, places[base.index], row_bytes))
+    return found
 
 
 def _with_opaque_addresses(

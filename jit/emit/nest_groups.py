@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Protocol
 
+from ...core.errors import InternalError
 from ...core.ir.instruction import Instruction
 from ...core.lazy_dataclass import dataclass
 from ...core.schedule.ops import Loops
@@ -38,6 +39,8 @@ def write_nests(
         writers = [NestWriter(w, nest, bases(nest), checks) for nest in members]
         shapes = {writer.outermost for writer in writers}
         together = len(shapes) == 1 and None not in shapes
+        if not together and any(writer.windows for writer in writers):
+            raise InternalError("a group with room for one block of rows has no loop in common")
         for part in [writers] if together else [[writer] for writer in writers]:
             _write_together(w, part, jobs)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from ...core.compute.index_maps import axes_of, is_injective
 from ...core.ir.instruction import Instruction, Value
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.arithmetic import Multiply, Square
@@ -27,10 +28,10 @@ from ...core.schedule.ops import (
     cuts_of,
     is_float_sum,
     is_folded,
+    needs_fill,
 )
 from .addresses import AddressPlanner, Levels, level
 from .elements import element, splat_element
-from .index_maps import axes_of, covers, is_injective
 from .steps import (
     Address,
     CheckSite,
@@ -90,7 +91,7 @@ def plan_nest(instruction: Instruction[Loops], sites: list[CheckSite]) -> NestPl
     """The plan of one `Loops`; its checks are appended to `sites`, and numbered from 1 by their place."""
     op = instruction.op
     own = enumerate(op.own_outputs)
-    filled = tuple(number for number, written in own if _needs_fill(number, written, op))
+    filled = tuple(number for number, written in own if needs_fill(number, written, op))
     if 0 in op.extents:
         return NestPlan((), (), ((),), (), {}, filled)
     return _Planner(instruction, op, sites).plan(filled)
@@ -351,20 +352,6 @@ def _indexing(op: Loops) -> frozenset[int]:
     everywhere = [index for access in op.accesses for index in access.indices]
     everywhere += [index for written in op.outputs for index in written.indices]
     return frozenset(index.operand for index in everywhere if isinstance(index, Loaded))
-
-
-def _needs_fill(number: int, written: Output, op: Loops) -> bool:
-    """Elements that nobody writes, or that are joined in memory, start as the identity."""
-    if written.init is not None or not covers(written, op.extents):
-        return True
-    if any(other.within == number for other in op.outputs):
-        return True
-    if written.combinator is None:
-        return False
-    kept = axes_of(written.indices, op.extents)
-    order = [axis for axis in op.order if op.extents[axis] > 1]
-    deepest = max((n for n, axis in enumerate(order) if axis in kept), default=0)
-    return any(axis not in kept for axis in order[:deepest])
 
 
 def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:

@@ -15,15 +15,16 @@ with checks are not shared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...core.compute.index_maps import axes_of, is_injective
 from ...core.lazy_dataclass import dataclass
-from ...core.schedule.block_groups import Footprint, footprint
+from ...core.schedule.contraction import block_bytes_of
+from ...core.schedule.footprint import Footprint, footprint
 from ...core.schedule.ops import Loops, is_float_sum
 from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
 from .elements import add_compensated, combine, corrected
-from .index_maps import axes_of, is_injective
 from .indices import add_constant, multiply_constant
 from .loops import BlockRange
 from .nest import NestWriter
@@ -100,8 +101,11 @@ class SharedNests:
         def write(inner: FunctionWriter, given: Sequence[Register], number: Register) -> None:
             bases = iter(given)
             to = next(bases)
+            room = _own_room(inner, writers)
             copies = [
-                NestWriter(inner, x.instruction, [next(bases) for _ in x.given], x.checks, x.plan)
+                NestWriter(
+                    inner, x.instruction, room(x, [next(bases) for _ in x.given]), x.checks, x.plan
+                )
                 for x in writers
             ]
             start = multiply_constant(inner, number, blocks.length)
@@ -202,6 +206,22 @@ def _blocks_in(writers: Sequence[NestWriter], loop: LoopShape, unit: int) -> _Bl
     length = -(-loop.in_rounds // max(wanted * unit, 1)) * unit
     has_rest = loop.in_rounds < loop.extent
     return _Blocks(loop.in_rounds, max(length, 1), has_rest, loop.start)
+
+
+def _own_room(
+    w: FunctionWriter, writers: Sequence[NestWriter]
+) -> Callable[[NestWriter, list[Register]], list[Register]]:
+    """Gives the addresses of a nest, with room of the thread's own for blocks of rows."""
+    bytes = block_bytes_of(writer.instruction for writer in writers)
+    room = w.allocate(I8, bytes) if bytes else None
+
+    def given(writer: NestWriter, bases: list[Register]) -> list[Register]:
+        for window in writer.windows:
+            assert room is not None
+            bases[window.number] = w.offset(room, window.place.offset)
+        return bases
+
+    return given
 
 
 def _carry(w: FunctionWriter, writers: Sequence[NestWriter], span: BlockRange) -> list[Register]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnkit.core.compute.bodies import base_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
@@ -25,11 +27,13 @@ from nnkit.core.ops import (
     Transpose,
 )
 from nnkit.core.schedule import block_groups, idle_outputs
-from nnkit.core.schedule.block_groups import Footprint
+from nnkit.core.schedule.contraction import block_bytes_of, bytes_of_block
+from nnkit.core.schedule.footprint import Footprint
 from nnkit.core.schedule.ops import Loops
-from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.switches import VARIABLE
 from nnkit.core.schedule.target import Target
+from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, f32, module_of, results
 from tests.jit.emit.running import run, run_all
@@ -109,6 +113,8 @@ def scheduled(program: Rows, *, is_fused: bool, bytes: int) -> Function:
     ):
         schedule(module, Target(vector_bytes=bytes, l1_bytes=256, l2_bytes=4096))
     verify(module)
+    text = print_module(module)
+    assert print_module(parse_module(text)) == text
     return module.functions["main"]
 
 
@@ -117,9 +123,29 @@ def blocks_in(function: Function) -> int:
     return sum(op.group >= 0 and max(op.blocks, default=0) >= 32 for op in loops)
 
 
+def check_rooms(function: Function) -> int:
+    """Asserts that what has room for one block overlaps nothing that a later member reads; how many there are."""
+    steps = function.entry.instructions
+    lives: dict[int, list[tuple[range, range]]] = {}
+    for position, maker in enumerate(steps):
+        if not isinstance(maker.op, Loops):
+            continue
+        for result, place in zip(maker.results, maker.placement.results, strict=True):
+            if place.space == "block":
+                reads = [n for n, i in enumerate(steps) if result in map(base_of, i.operands)]
+                room = range(place.offset, place.offset + bytes_of_block(result, maker.op))
+                life = range(position, max(reads) + 1)
+                lives.setdefault(maker.op.group, []).append((room, life))
+    for members in lives.values():
+        for (room, life), (other, time) in itertools.combinations(members, 2):
+            assert not (set(room) & set(other) and set(life) & set(time))
+    assert block_bytes_of(steps) == max((r.stop for m in lives.values() for r, _ in m), default=0)
+    return sum(map(len, lives.values()))
+
+
 @pytest.mark.parametrize("rows", [320, 331])
 def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = 0
+    found = contracted = 0
     for seed in range(4):
         is_fused, bytes = seed % 4 == 0, 16 << seed % 3
         module = module_of(Rows(seed, rows), f32(rows, 1), f32(rows, 3))
@@ -131,6 +157,7 @@ def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> 
         grouped = scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
         assert not blocks_in(alone)
         found += blocks_in(grouped)
+        contracted += check_rooms(grouped)
         with sharing_everything():
             shared = run(grouped, arguments)
         found_all = *run_all([alone, grouped], arguments), shared, expected
@@ -139,3 +166,13 @@ def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> 
             np.testing.assert_array_equal(one, third)
             np.testing.assert_allclose(exact, other, rtol=1e-4, atol=1e-4)
     assert found > 10
+    assert contracted > 10
+
+
+def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "contract")
+    whole = scheduled(Rows(1, 3200), is_fused=False, bytes=32)
+    assert not check_rooms(whole)
+    monkeypatch.delenv(VARIABLE)
+    function = scheduled(Rows(1, 3200), is_fused=False, bytes=32)
+    assert arena_bytes(function) + block_bytes_of(function.entry.instructions) < arena_bytes(whole)

@@ -12,7 +12,7 @@ from nnkit.core.ir import (
     Stage,
     Value,
 )
-from nnkit.core.ir.placement import Place, Placement, arena, output
+from nnkit.core.ir.placement import Place, Placement, arena, in_block, output
 from nnkit.core.ops import (
     Reduce,
     Yield,
@@ -177,6 +177,8 @@ def test_rule_30_places() -> None:
     for place in (arena(0), arena(-64), arena(96), output(1), output(-1), Place("stack", 64)):
         assert f"{place} is no place for a buffer" in found(loops(places=(place,)))
     assert "0 places for 1 results" in found(loops(places=()))
+    returned = loops(order=(0, 0), blocks=(2, 0), group=0, places=(in_block(0),))
+    assert "block 0 is no place for what others touch than a group over blocks" in found(returned)
 
     def scan(b: Builder, x: Value) -> Value:
         return placed(b, ScheduledScan(Combinator.ADD, 0), [x], arena(8))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnkit.core.compute.index_maps import axes_of, covers, is_injective
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Affine, Bounds, Loaded, Output, coordinate
 from nnkit.core.types import F32, Shape, TensorType
-from nnkit.jit.emit.index_maps import axes_of, covers, is_injective
 
 D0, D1 = coordinate(0), coordinate(1)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.ops.nest import Affine, Bounds, Index, Output, axes_in
-from ...core.types import Shape
+from ..ops.nest import Affine, Bounds, Index, Output, axes_in
+from ..types import Shape
 
 
 def axes_of(indices: Sequence[Index], extents: Shape) -> frozenset[int]:
