@@ -23,37 +23,27 @@ from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
 
 @dataclass(frozen=True)
 class Panel:
-    """Columns of a matrix `buffer`, from that which `start` says on, or all: so many, in vectors of `lanes`.
+    """Columns of a matrix `buffer`, from index `start` on: so many, in vectors of `lanes`.
 
-    `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.  Packed panels lie in one buffer,
-    one in the place of the other, or behind each other if they are `apart`.
+    `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.  Packed, they lie in a buffer of
+    one axis from index `place` on, row behind row, each `stride` elements after the one before.
     """
 
     buffer: Value
-    start: Value | None
+    start: IndexSum
+    place: IndexSum
     rows: int
     columns: int
     lanes: int
     row_axis: int
     column_axis: int
-    apart: bool = False
-
-    @property
-    def width(self) -> int:
-        """Columns in whole vectors."""
-        return -(-self.columns // self.lanes) * self.lanes
-
-    @property
-    def first(self) -> IndexSum:
-        """The index of the first column."""
-        return IndexSum(0, {} if self.start is None else {self.start: 1})
+    stride: int
 
 
-def pack(block: Block, panel: Panel, packed: Value) -> None:
-    """Copy a panel into the buffer `packed` at the start of a block, whose loads of the matrix then read that.
+def read_packed(block: Block, panel: Panel, packed: Value) -> Sequence[IndexSum] | None:
+    """Have what a block loads of the matrix read from the buffer `packed`.
 
-    Rows of `packed` are rows of the panel, at least as many columns wide as the panel has vectors.  Where panels are
-    apart, `packed` has one axis, for all elements of all of them.
+    Returns the indices of the axes beside those of the panel, or None where the block loads nothing of it.
     """
     loads = [
         access
@@ -61,16 +51,24 @@ def pack(block: Block, panel: Panel, packed: Value) -> None:
         if (access := access_of(one)) is not None and access.buffer is panel.buffer
     ]
     if not loads:
-        return
+        return None
     for access in loads:
         _redirect(access, panel, packed)
-    b = Builder(Block())
-    around = [index for axis, index in enumerate(loads[0].indices) if axis not in _matrix(panel)]
+    matrix = panel.row_axis, panel.column_axis
+    return [index for axis, index in enumerate(loads[0].indices) if axis not in matrix]
+
+
+def write_panel(
+    b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum], grain: int = 0
+) -> None:
+    """Copy a panel; `around` are the indices of the other axes.
+
+    Threads share strips of the columns of one that has to be turned, so many at a time, if there is a `grain`.
+    """
     if panel.column_axis > panel.row_axis:
         _write_copy(b, panel, packed, around)
     else:
-        _write_turned(b, panel, packed, around)
-    block.instructions[:0] = b.block.instructions
+        _write_turned(b, panel, packed, around, grain)
 
 
 def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
@@ -92,17 +90,14 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _matrix(panel: Panel) -> tuple[int, int]:
-    return panel.row_axis, panel.column_axis
-
-
 def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
     row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
-    maps, coordinates = maps_of(_place(panel, row, column.plus(panel.first, -1)))
-    steps = _steps(panel) if access.lanes else ()
+    maps, coordinates = maps_of([_place(panel, row, column.plus(panel.start, -1))])
+    along = (panel.row_axis, panel.stride), (panel.column_axis, 1)
+    step = sum(access.steps[axis] * far for axis, far in along) if access.lanes else 0
     old = access.instruction
-    old.op = LoadAt(maps, access.lanes, steps)
+    old.op = LoadAt(maps, access.lanes, (step,) if access.lanes else ())
     old.set_operands([packed, *coordinates])
 
 
@@ -119,25 +114,27 @@ def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexS
     _write_runs(b, panel.rows, 1, row)
 
 
-def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum]) -> None:
-    """Squares of the matrix, each turned in registers."""
+def _write_turned(
+    b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum], grain: int
+) -> None:
+    """Squares of the matrix, each turned in registers; the inner loop reads on where the square before ends."""
     size = panel.lanes
     vector = TensorType((size,), _element(panel).dtype)
 
-    def square(inner: Builder, column: IndexSum, columns: int, row: IndexSum, rows: int) -> None:
-        turned = [
-            _load(inner, panel, around, row, column.plus(number), rows, panel.row_axis)
-            if number < columns
-            else inner.emit(splat(vector, 0))
-            for number in range(size)
-        ]
-        for number, value in enumerate(transposed(inner, turned)[:rows]):
-            _store(inner, panel, packed, value, row.plus(number), column)
+    def strip(b: Builder, column: IndexSum, columns: int) -> None:
+        def square(b: Builder, row: IndexSum, rows: int) -> None:
+            turned = [
+                _load(b, panel, around, row, column.plus(number), rows, panel.row_axis)
+                if number < columns
+                else b.emit(splat(vector, 0))
+                for number in range(size)
+            ]
+            for number, value in enumerate(transposed(b, turned)[:rows]):
+                _store(b, panel, packed, value, row.plus(number), column)
 
-    def row(inner: Builder, row: IndexSum, rows: int) -> None:
-        _write_runs(inner, panel.columns, size, partial(square, row=row, rows=rows))
+        _write_runs(b, panel.rows, size, square)
 
-    _write_runs(b, panel.rows, size, row)
+    _write_runs(b, panel.columns, size, strip, grain)
 
 
 class _Run(Protocol):
@@ -146,8 +143,8 @@ class _Run(Protocol):
     def __call__(self, b: Builder, start: IndexSum, count: int, /) -> None: ...
 
 
-def _write_runs(b: Builder, extent: int, size: int, write: _Run) -> None:
-    """A loop over runs of `size`, and what is left behind it."""
+def _write_runs(b: Builder, extent: int, size: int, write: _Run, grain: int = 0) -> None:
+    """A loop over runs of `size`, parallel if it has a grain, and what is left behind it."""
     whole = extent - extent % size
     if whole == size:
         write(b, IndexSum(0, {}), size)
@@ -156,7 +153,7 @@ def _write_runs(b: Builder, extent: int, size: int, write: _Run) -> None:
         index = inner.argument(make_index().type)
         write(inner, IndexSum(0, {index: 1}), size)
         inner.block.instructions.append(Instruction(Yield(), (), ()))
-        b.emit_many(Loop(0, whole, size), [], [Region([inner.block])])
+        b.emit_many(Loop(0, whole, size, grain), [], [Region([inner.block])])
     if whole < extent:
         write(b, IndexSum(whole, {}), extent - whole)
 
@@ -171,7 +168,7 @@ def _load(
     axis: int,
 ) -> Value:
     """A vector of the matrix along an axis."""
-    own = {panel.row_axis: row, panel.column_axis: column.plus(panel.first)}
+    own = {panel.row_axis: row, panel.column_axis: column.plus(panel.start)}
     others = iter(around)
     rank = _element(panel).rank
     indices = [own[a] if a in own else next(others) for a in range(rank)]
@@ -184,19 +181,13 @@ def _load(
 def _store(
     b: Builder, panel: Panel, packed: Value, value: Value, row: IndexSum, column: IndexSum
 ) -> None:
-    maps, coordinates = maps_of(_place(panel, row, column))
-    b.emit_many(StoreAt(maps, _steps(panel)), [value, packed, *coordinates])
+    maps, coordinates = maps_of([_place(panel, row, column)])
+    b.emit_many(StoreAt(maps, (1,)), [value, packed, *coordinates])
 
 
-def _place(panel: Panel, row: IndexSum, column: IndexSum) -> list[IndexSum]:
-    """Where an element lies that is packed; panels before this one have so many rows of so many columns."""
-    if not panel.apart:
-        return [row, column]
-    return [column.plus(row, panel.width).plus(panel.first, panel.rows)]
-
-
-def _steps(panel: Panel) -> tuple[int, ...]:
-    return (1,) if panel.apart else (0, 1)
+def _place(panel: Panel, row: IndexSum, column: IndexSum) -> IndexSum:
+    """Where an element lies that is packed."""
+    return panel.place.plus(row, panel.stride).plus(column)
 
 
 def _element(panel: Panel) -> TensorType:

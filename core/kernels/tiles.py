@@ -23,15 +23,19 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from ..ir.instruction import Block, Instruction, Value
+from ..ir.builder import Builder
+from ..ir.instruction import Block, Instruction, Region, Value
 from ..lazy_dataclass import dataclass
+from ..ops.nest import Yield
 from ..types import PointerType, TensorType
 from .cse import cse
 from .dependence import BufferAliases
-from .loops import body_of, is_loop, loop_op
-from .ops import Fma, Kernel, executed
+from .indices import IndexSum
+from .interchange import interchange
+from .loops import body_of, is_loop, loop_op, make_index
+from .ops import Fma, Kernel, Loop, executed
 from .order import shorten_live_ranges
-from .pack import Panel, pack
+from .pack import Panel, read_packed, write_panel
 from .split import balanced, peel, split
 from .unroll import unroll_and_jam
 from .vectorise import vectorise
@@ -62,6 +66,17 @@ class Packing:
     column_axis: int
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """That columns are divided into blocks of so many, whose panels of the second operand are packed together.
+
+    So many blocks `together` are those of one thread, and are packed in one place, one after the other.
+    """
+
+    columns: int
+    together: int = 1
+
+
 _SPARE: Final = 2
 """Registers beside the sums and the vectors of B: for an element of A, and one more that LLVM moves things through."""
 
@@ -74,11 +89,22 @@ _MOST_VECTORS: Final = 4
 _LATENCY: Final = 6
 """Steps until the sum that an instruction adds to is there, 4, with what it takes to keep all units busy meanwhile."""
 
-_ELEMENT: Final = 0.35
-"""What loading an element of A costs besides the multiplications that it runs beside, of which one is the unit."""
 
-_VECTOR: Final = 1.6
-"""The same of a vector of B, which lies in two cache lines where the matrix is not aligned to vectors."""
+@dataclass(frozen=True)
+class _Loads:
+    """What loads cost besides the multiplications that they run beside, of which one is the unit."""
+
+    element: float
+    """Of A."""
+    vector: float
+    """Of B."""
+
+
+_LOADS: Final = _Loads(0.35, 1.6)
+"""A vector lies in two cache lines where the matrix is not aligned to vectors."""
+
+_PACKED: Final = _Loads(0.7, 1.0)
+"""A large product: vectors are aligned, and elements of many rows come from the second cache."""
 
 _LOOP: Final = 1.5
 """The same of counting and jumping, in each of k."""
@@ -99,46 +125,210 @@ def tile_product(
     registers: Registers,
     batch: int = 0,
     packed: Packing | None = None,
+    blocks: Blocks | None = None,
     *,
-    by_rows: bool = True,
+    turns: bool = False,
 ) -> None:
     """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
 
-    Where the loop over rows is the outer one, all of the second operand is packed at once, if it is; else panel by
-    panel: in one place, or, where threads share the panels, each in its own, which none of the others has to fetch.
+    With `blocks` the loop over columns is the outer one; without, all of what is `packed` is packed at once.  The first
+    operand, of which sums go along columns, is packed as rows before all else if it `turns`.
     """
     aliases = aliases_of(kernel)
-    block = kernel.regions[0].entry
-    depth = _sum_length(kernel)
+    entry, lanes = kernel.regions[0].entry, registers.lanes
+    block, places = entry, _Places()
     for _ in range(batch):
-        block = body_of(_loop_in(block))
+        loop = _loop_in(block)
+        places = places or _places_of_batch(block, loop)
+        block = body_of(loop)
     outer = _loop_in(block)
-    inside = body_of(outer)
-    inner = _loop_in(inside)
-    rows, columns = (outer, inner) if by_rows else (inner, outer)
+    inner = _loop_in(body_of(outer))
+    is_shared = loop_op(outer).grain > 0 or loop_op(inner).grain > 0
+    turned = _turn(kernel, lanes, is_shared=is_shared) if turns else []
+    rows, columns = (outer, inner) if blocks is None else (inner, outer)
     count = loop_op(columns).count
-    tile = best_tile(loop_op(rows).count, count, depth, registers)
-    width = -(-count // registers.lanes) if by_rows else tile.vectors
-    buffer = None
-    apart = not by_rows and loop_op(columns).grain > 0
-    if packed is not None:
-        vectors = -(-count // registers.lanes) if apart else width
-        buffer = _packing_buffer(kernel, packed, vectors * registers.lanes, apart=apart)
-    around = inside if by_rows else block
-    for panel in list(_write_panels(around, columns, tile.vectors, registers.lanes, aliases)):
-        if not by_rows:
-            if packed is not None and buffer is not None:
-                start = panel.block.arguments[0]
-                shape = panel.columns, panel.lanes
-                _pack(kernel, panel.block, packed, buffer, start, *shape, apart=apart)
-            cse(panel.block, aliases=aliases)
-            _write_rows(panel.block, tile, aliases)
-    if by_rows:
-        if packed is not None and buffer is not None:
-            _pack(kernel, block, packed, buffer, None, count, registers.lanes)
-        cse(block, aliases=aliases)
-        _write_rows(block, tile, aliases)
-    shorten_live_ranges(kernel.regions[0].entry, aliases=aliases)
+    widest = count if blocks is None else min(count, blocks.columns)
+    depth = _sum_length(kernel) * -(-count // widest)
+    is_packed = packed is not None
+    tile = best_tile(loop_op(rows).count, widest, depth, registers, is_packed=is_packed)
+    writer = _BlockWriter(kernel, tile, lanes, aliases, packed)
+    writer.allocate(-(-widest // lanes) * lanes, places or _places_of_groups(outer, blocks))
+    if blocks is None:
+        writer.write(block, _ZERO, places)
+    else:
+        _write_blocks(writer, block, outer, blocks, places)
+    entry.instructions[:0] = turned
+    shorten_live_ranges(entry, aliases=aliases)
+
+
+_ZERO: Final = IndexSum(0, {})
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where what is packed lies: in one place, or in one for each iteration of a parallel loop, `step` apart."""
+
+    index: Value | None = None
+    step: int = 1
+    count: int = 1
+
+    def __bool__(self) -> bool:
+        return self.index is not None
+
+    @classmethod
+    def of(cls, loop: Instruction) -> _Places:
+        op = loop_op(loop)
+        return cls(body_of(loop).arguments[0], op.step, op.count)
+
+    def place(self, size: int) -> IndexSum:
+        """The index from which something of so many elements lies, a multiple of the step."""
+        return _ZERO if self.index is None else IndexSum(0, {self.index: size // self.step})
+
+
+def _places_of_batch(block: Block, loop: Instruction) -> _Places:
+    """Those of a loop over a batch: what a thread does one after the other is packed in one place."""
+    op = loop_op(loop)
+    if not op.grain:
+        return _Places()
+    if op.grain > 1 and op.count % op.grain == 0:
+        return _Places.of(split(block, loop, op.grain).outer)
+    return _Places.of(loop)
+
+
+def _places_of_groups(columns: Instruction, blocks: Blocks | None) -> _Places:
+    """How many threads may pack blocks of columns at a time; the loop over groups is not there yet."""
+    op = loop_op(columns)
+    if blocks is None or not op.grain:
+        return _Places()
+    step = blocks.columns * blocks.together
+    return _Places(None, step, max(1, op.count // step))
+
+
+def _write_blocks(
+    writer: _BlockWriter, block: Block, columns: Instruction, blocks: Blocks, places: _Places
+) -> None:
+    """Divide columns into blocks, with the loop over rows outside of that over the columns of one."""
+    size, group = blocks.columns, blocks.columns * blocks.together
+    is_shared = loop_op(columns).grain > 0
+    if loop_op(columns).count < group:
+        size = group = loop_op(columns).count
+    made = split(block, columns, group)
+    if made.rest is not None:
+        made.rest.op = replace(loop_op(made.rest), grain=0)
+    inside, inner = body_of(made.outer), made.inner
+    start = IndexSum(0, {inside.arguments[0]: 1})
+    own = _Places.of(made.outer) if is_shared else places
+    if size < group:
+        one = split(inside, inner, size)
+        inside, inner = body_of(one.outer), one.inner
+        start = start.plus(IndexSum(0, {inside.arguments[0]: 1}))
+    interchange(inside, inner, aliases=writer.aliases)
+    writer.write(inside, start, own)
+    if made.rest is not None:
+        _write_blocks(writer, block, made.rest, Blocks(size), places)
+
+
+@dataclass
+class _BlockWriter:
+    """Writes the tiles of blocks of columns, in loops over rows, and what packs them in front of those."""
+
+    kernel: Instruction[Kernel]
+    tile: Tile
+    lanes: int
+    aliases: BufferAliases
+    packed: Packing | None
+    buffer: Value | None = None
+    size: int = 0
+    """Elements of a packed block."""
+
+    def allocate(self, columns: int, places: _Places) -> None:
+        """A buffer for packed blocks of so many columns, if there are to be any."""
+        if self.packed is not None:
+            self.size = -(-self.packed.rows * columns // places.step) * places.step
+            self.buffer = _add_buffer(self.kernel, places.count * self.size, "packed")
+
+    def write(self, block: Block, start: IndexSum, places: _Places) -> None:
+        """Tile the columns from `start` on that the loops of a block are over."""
+        body, vectors = body_of(_rows_in(block)), self.tile.vectors
+        columns = _loop_in(body)
+        first, copies = loop_op(columns).lower, Builder(Block())
+        for panel in list(_write_panels(body, columns, vectors, self.lanes, self.aliases)):
+            if self.packed is not None and self.buffer is not None:
+                place = places.place(self.size).plus(-first * self.packed.rows)
+                self._pack(copies, panel, (self.packed, self.buffer), start, place)
+        block.instructions[:0] = copies.block.instructions
+        cse(block, aliases=self.aliases)
+        _write_rows(block, self.tile, self.aliases)
+
+    def _pack(
+        self,
+        b: Builder,
+        panels: _Columns,
+        into: tuple[Packing, Value],
+        start: IndexSum,
+        place: IndexSum,
+    ) -> None:
+        """Pack all panels that a loop is over, and have its body read that."""
+        packed, buffer = into
+        matrix, lanes = self.kernel.regions[0].entry.arguments[1], panels.lanes
+
+        def panel(index: Value) -> Panel:
+            return Panel(
+                matrix,
+                start.plus(IndexSum(0, {index: 1})),
+                place.plus(IndexSum(0, {index: packed.rows})),
+                packed.rows,
+                panels.columns,
+                lanes,
+                packed.row_axis,
+                packed.column_axis,
+                -(-panels.columns // lanes) * lanes,
+            )
+
+        others = read_packed(panels.block, panel(panels.block.arguments[0]), buffer)
+        if others is None:
+            return
+        inner = Builder(Block(name="loop"))
+        write_panel(inner, panel(inner.argument(make_index().type, "j")), buffer, others)
+        inner.emit_many(Yield(), [])
+        b.emit_many(replace(panels.loop, grain=0), [], [Region([inner.block])])
+
+
+def _add_buffer(kernel: Instruction[Kernel], size: int, name: str) -> Value:
+    """One more buffer that a kernel works with, of as many elements as one axis has."""
+    type = TensorType((size,), kernel.operands[1].tensor.dtype)
+    kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
+    buffer = Value(PointerType(type), name)
+    kernel.regions[0].entry.arguments.append(buffer)
+    return buffer
+
+
+_PAGE: Final = 4096
+"""Bytes: what lies a multiple of them apart shares few places of a cache, and two accesses at a time wait for each
+other."""
+
+
+def _turn(kernel: Instruction[Kernel], lanes: int, *, is_shared: bool) -> list[Instruction]:
+    """Have the sums go along rows of a packed copy of the first operand; the instructions that pack it."""
+    entry = kernel.regions[0].entry
+    matrix, type = entry.arguments[0], kernel.operands[0].tensor
+    k, m = type.shape[-2:]
+    stride = -(-k // lanes) * lanes
+    if stride * type.dtype.bytes % _PAGE == 0:
+        stride += lanes
+    axes = type.rank - 1, type.rank - 2
+    buffer = _add_buffer(kernel, m * stride, "turned")
+    panel = Panel(matrix, _ZERO, _ZERO, m, k, lanes, *axes, stride)
+    others = read_packed(entry, panel, buffer)
+    b = Builder(Block())
+    grain = -(-k // (lanes * _STRIPS)) if is_shared else 0
+    write_panel(b, panel, buffer, others or [], grain)
+    cse(b.block)
+    return b.block.instructions
+
+
+_STRIPS: Final = 16
+"""Blocks of a first operand that is turned, for threads to share."""
 
 
 def _sum_length(kernel: Instruction[Kernel]) -> int:
@@ -148,35 +338,6 @@ def _sum_length(kernel: Instruction[Kernel]) -> int:
     return products // (rows * columns)
 
 
-def _pack(
-    kernel: Instruction[Kernel],
-    block: Block,
-    packed: Packing,
-    buffer: Value,
-    start: Value | None,
-    columns: int,
-    lanes: int,
-    *,
-    apart: bool = False,
-) -> None:
-    """Pack so many columns of the second operand at the start of a block."""
-    matrix = kernel.regions[0].entry.arguments[1]
-    shape = packed.rows, columns, lanes, packed.row_axis, packed.column_axis
-    pack(block, Panel(matrix, start, *shape, apart), buffer)
-
-
-def _packing_buffer(
-    kernel: Instruction[Kernel], packed: Packing, width: int, *, apart: bool
-) -> Value:
-    """One more buffer of the kernel, for the widest panel, or for all of them."""
-    shape = (packed.rows * width,) if apart else (packed.rows, width)
-    type = TensorType(shape, kernel.operands[1].tensor.dtype)
-    kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
-    buffer = Value(PointerType(type), "packed")
-    kernel.regions[0].entry.arguments.append(buffer)
-    return buffer
-
-
 def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
     """The buffers of operands and of the results that may lie in their place."""
     buffers, count = kernel.regions[0].entry.arguments, len(kernel.operands)
@@ -184,7 +345,9 @@ def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
 
 
 @lru_cache(maxsize=256)
-def best_tile(rows: int, columns: int, depth: int, registers: Registers) -> Tile:
+def best_tile(
+    rows: int, columns: int, depth: int, registers: Registers, *, is_packed: bool = False
+) -> Tile:
     """The tile for a product of so many rows and columns, as far as can be foreseen, compilation included.
 
     `depth` is how many products each element is a sum of, in all matrices of a batch together.
@@ -195,10 +358,14 @@ def best_tile(rows: int, columns: int, depth: int, registers: Registers) -> Tile
         for count in range(1, _MOST_ROWS + 1)
         if count * vectors + vectors + _SPARE <= registers.count
     ]
-    return min(found, key=lambda tile: _nanoseconds(tile, rows, columns, depth, registers.lanes))
+    loads = _PACKED if is_packed else _LOADS
+    lanes = registers.lanes
+    return min(found, key=lambda tile: _nanoseconds(tile, rows, columns, depth, lanes, loads))
 
 
-def _nanoseconds(tile: Tile, rows: int, columns: int, depth: int, lanes: int) -> float:
+def _nanoseconds(
+    tile: Tile, rows: int, columns: int, depth: int, lanes: int, loads: _Loads
+) -> float:
     """What a product takes by tiles."""
     steps, code = 0.0, 0
     whole, left = divmod(columns, lanes)
@@ -206,7 +373,7 @@ def _nanoseconds(tile: Tile, rows: int, columns: int, depth: int, lanes: int) ->
     for vectors, panels in widths:
         for height, count in balanced(rows, tile.rows):
             sums = height * vectors
-            work = (sums + _ELEMENT * height + _VECTOR * vectors + _LOOP) / _PER_STEP
+            work = (sums + loads.element * height + loads.vector * vectors + _LOOP) / _PER_STEP
             steps += panels * count * max(work, _LATENCY)
             code += sums
     return _STEP * steps * depth + _CODE * code
@@ -214,8 +381,9 @@ def _nanoseconds(tile: Tile, rows: int, columns: int, depth: int, lanes: int) ->
 
 @dataclass(frozen=True)
 class _Columns:
-    """A body that has the rows of some columns, whose first one is its index."""
+    """The body of a loop over panels of so many columns, whose first one is its index."""
 
+    loop: Loop
     block: Block
     columns: int
     lanes: int
@@ -236,13 +404,13 @@ def _write_panels(
             unroll_and_jam(inside, vector.outer, aliases=aliases)
         else:  # LLVM divides what is twice or four times a register, and there is less to write
             vectorise(inside, made.inner, size * lanes, aliases=aliases)
-        yield _Columns(inside, size * lanes, lanes)
+        yield _Columns(loop_op(made.outer), inside, size * lanes, lanes)
     if rest is not None:
         left = loop_op(rest).count
         last = split(block, rest, left)
         inside, width = body_of(last.outer), min(lanes, 1 << (left - 1).bit_length())
         vectorise(inside, last.inner, width, aliases=aliases)
-        yield _Columns(inside, left, width)
+        yield _Columns(loop_op(last.outer), inside, left, width)
 
 
 def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:

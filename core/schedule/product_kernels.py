@@ -6,7 +6,6 @@ divides it along k as well, is faster.  A nest that alone reads its result, elem
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
@@ -18,12 +17,12 @@ from ..ir.surgery import clone_region
 from ..kernels.ops import Kernel
 from ..kernels.products import Epilogue, build_product, is_epilogue
 from ..kernels.same import written_body
-from ..kernels.tiles import Packing, Registers, tile_product
+from ..kernels.tiles import Registers, tile_product
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
 from ..types import F32, F64
 from .ops import is_one_product, sizes_of
-from .shared_loops import share_product
+from .product_plans import plan_product
 from .switches import is_enabled
 from .target import Target
 
@@ -125,25 +124,18 @@ def _write_tiled(
     epilogue: Epilogue | None,
     target: Target,
 ) -> Sequence[Value]:
-    """The kernel with its loops scheduled: by rows, if the second operand stays in the nearer caches."""
-    matrix = operands[1].tensor
-    batch = sum(extent > 1 for extent in op.infer(operands[0].tensor, matrix).shape[:-2])
-    row_axis = matrix.rank - (1 if op.transpose_b else 2)
-    is_large = math.prod(matrix.shape[-2:]) * matrix.dtype.bytes > target.l2_bytes // 2
-    packed = None
-    if op.transpose_b or (is_large and is_enabled("packing")):
-        column_axis = 2 * matrix.rank - 3 - row_axis
-        packed = Packing(matrix.shape[row_axis], row_axis, column_axis)
-    registers = Registers(target.registers, target.lanes(matrix.dtype.bytes))
-    results = build_product(b, op, operands, epilogue, by_rows=not is_large)
+    """The kernel with its loops scheduled."""
+    x, y = (operand.tensor for operand in operands)
+    batch = sum(extent > 1 for extent in op.infer(x, y).shape[:-2])
+    registers = Registers(target.registers, target.lanes(y.dtype.bytes))
+    plan = plan_product(op, x, y, target)
+    results = build_product(b, op, operands, epilogue, by_rows=plan.blocks is None)
     kernel: Instruction[Any] = b.block.instructions[-1]
-    share_product(
-        kernel, registers.lanes, batch, by_rows=not is_large, is_packed=packed is not None
-    )
-    key = written_body(kernel), kernel.op, registers, batch, packed, is_large
+    plan.share(kernel)
+    key = written_body(kernel), kernel.op, registers, batch, plan
     known = _TILED.get(key)
     if known is None:
-        tile_product(kernel, registers, batch, packed, by_rows=not is_large)
+        tile_product(kernel, registers, batch, plan.packed, plan.blocks, turns=plan.turns)
         # a copy, as what follows may change the body
         _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
         if len(_TILED) > _MOST_TILED:

@@ -20,7 +20,7 @@ from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.loops import body_of, loop_op, loops_of
 from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Dot, Maximum, Multiply, Return, Transpose, splat
-from nnkit.core.schedule import shared_loops
+from nnkit.core.schedule import product_plans, shared_loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[3]
 MACHINES = (
     Target(vector_bytes=64, registers=32, fma=True),
     Target(vector_bytes=32, registers=16, fma=True),
-    # operands are packed, whatever their size
-    Target(vector_bytes=64, registers=32, fma=True, l2_bytes=64),
+    # operands are packed in blocks, whatever their size
+    Target(vector_bytes=64, registers=32, fma=True, l1_bytes=64, l2_bytes=64),
 )
 SIZES: tuple[tuple[int, int, int], ...] = (
     (64, 33, 80),
@@ -45,6 +45,7 @@ SIZES: tuple[tuple[int, int, int], ...] = (
     (2, 90, 100),
     (16, 530, 17),  # more than are added one by one
     (33, 1026, 3),
+    (9, 20, 150),
 )
 """Rows, products in a sum, columns."""
 
@@ -111,7 +112,8 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
     """Threads share the loops of all of them that have two tiles, however small they are."""
     monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
     monkeypatch.setattr(shared_loops, "BLOCK", 1.0)
-    monkeypatch.setattr(shared_loops, "_LEAST_PACKED", 0)
+    for least in ("_LEAST_PACKED", "_LEAST_REUSED", "_LEAST_TURNED"):
+        monkeypatch.setattr(product_plans, least, 0)
     random = np.random.default_rng(0)
     found = shared = 0
     for shapes, flips, dtype, epilogue, target in cases():
@@ -201,14 +203,15 @@ def test_threads_share_the_outermost_loop_with_work_for_many() -> None:
     """A line for each product: its shapes, whether the second is stored transposed, and the parallel loops."""
     cases: tuple[tuple[Shape, Shape, bool, list[str]], ...] = (
         ((64, 64), (64, 64), False, []),  # too little work
-        ((256, 256), (256, 256), False, ["i", "i"]),  # tiles of one size, and those left
+        ((256, 256), (256, 256), False, ["j"]),  # blocks of columns
+        ((1000, 1000), (1000, 1000), False, ["j"]),
         ((6, 1000), (1000, 300), False, ["j"]),
         ((12, 512), (512, 4096), False, ["j"]),  # few rows
         ((40, 32, 128), (40, 128, 64), False, ["b"]),
-        ((40, 32, 128), (40, 128, 64), True, []),  # one buffer for what is packed
+        ((40, 32, 128), (40, 128, 64), True, ["b"]),
         ((8, 256, 128), (8, 128, 256), False, ["b"]),
-        ((2, 256, 256), (2, 256, 256), False, ["i", "i"]),
-        ((2048, 16), (16, 500), False, ["i", "i"]),
+        ((2, 256, 256), (2, 256, 256), False, ["j"]),
+        ((2048, 16), (16, 500), False, ["i", "i"]),  # tiles of one size, and those left
     )
     for a, b, flip, wanted in cases:
         module = built((a, b), (False, flip), F32, epilogue=False)

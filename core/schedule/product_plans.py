@@ -1,0 +1,189 @@
+"""Chooses how the loops of a matrix product are divided: what is packed, in which blocks, and what threads share.
+
+A panel of columns of the second operand that lies side by side is read from the second cache at full speed, whatever
+the matrix is aligned to and however far apart its rows are; so all that is larger than the first cache, and used for
+enough rows, is packed.  As many columns make a block as fill an eighth of the second cache: the rows of the first
+operand that make a tile stay in the first one while a block's panels pass.
+
+Threads share blocks of columns, each packs its own, and one packs all of its blocks in the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ..compute.ops import MatrixProduct
+from ..ir import Block, Instruction
+from ..kernels.loops import loop_op, loops_of
+from ..kernels.ops import Kernel
+from ..kernels.parallelise import parallelise
+from ..kernels.tiles import Blocks, Packing, aliases_of
+from ..lazy_dataclass import dataclass
+from ..types import TensorType
+from . import shared_loops
+from .switches import is_enabled
+from .target import Target
+
+_MULTIPLY: Final = 0.15
+"""Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
+
+_LEAST_REUSED: Final = 32
+"""Rows from which it pays to pack what lies in the second cache."""
+
+_LEAST_PACKED: Final = 256
+"""Rows from which those of one packed block are shared: it lies in the caches of the core that packs it, from where
+another one fetches it at some 10 GB/s; with 64 rows two threads took twice the time of one, with 256 0.85 of it."""
+
+_LEAST_TURNED: Final = 128
+"""Products in a sum from which the first operand is turned: a tile reads so many cache lines of it for few elements
+of each."""
+
+_MOST_APART: Final = 32 << 20
+"""Bytes that are packed in all places of one kernel."""
+
+_TILE_ROWS: Final = 12
+"""Rows that tiles usually have (`kernels.tiles`): 12 by 2 vectors fill 32 registers."""
+
+_TILE_VECTORS: Final = 2
+"""Vectors of columns that they have."""
+
+_WIDEST_TILE: Final = 4
+"""Vectors that the tiles of packed panels have where the block has them."""
+
+_NARROW: Final = 0.3
+"""What a vector that a tile is less wide costs, as a part of one that is in no block."""
+
+_GROUPS: Final = 4
+"""Threads for which columns are divided, at least; packing into as many places takes 1.03 of the time that one does,
+and into a place for each block 1.2 of it with 256 rows."""
+
+_MOST_GROUPS: Final = 8
+"""The same where there are so many blocks that each thread packs several in one place."""
+
+
+@dataclass(frozen=True)
+class ProductPlan:
+    """How a product is divided; `level` is the loop, outer ones first, of which threads run `grain` iterations."""
+
+    packed: Packing | None
+    blocks: Blocks | None
+    turns: bool
+    level: int = 0
+    grain: int = 0
+
+    def share(self, kernel: Instruction[Kernel]) -> None:
+        """Mark the loop that threads share, before the product is tiled: independence is a question about one store.
+
+        Splitting leaves the outer of two loops parallel, and its grain in tiles.
+        """
+        if not self.grain:
+            return
+        block: Block = kernel.regions[0].entry
+        for _ in range(self.level):
+            block = loops_of(block)[0].regions[0].entry
+        (loop,) = loops_of(block)
+        if self.grain < loop_op(loop).count:
+            parallelise(block, loop, self.grain, aliases=aliases_of(kernel))
+
+
+class _Level(NamedTuple):
+    """A loop: its iterations, how many tiles or blocks they are at most, and whether threads may share it."""
+
+    extent: int
+    tiles: int
+    is_free: bool
+
+
+def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target) -> ProductPlan:
+    """The plan for op(a) · op(b) on a machine."""
+    result = op.infer(a, b)
+    batch = [extent for extent in result.shape[:-2] if extent > 1]
+    (m, n), k = result.shape[-2:], a.shape[-2 if op.transpose_a else -1]
+    lanes = target.lanes(b.dtype.bytes)
+    packed = _packing(op, b, m, target)
+    is_large = _matrix_bytes(b) > target.l2_bytes // 2
+    vectors, row = n // lanes, k * lanes * b.dtype.bytes
+    count = _least_blocks(vectors, row, target) if packed or is_large else 1
+    by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
+    levels = [
+        _Level(extent, extent, packed is None or extent * n * k < _MOST_APART // b.dtype.bytes)
+        for extent in batch
+    ]
+    rows = _Level(m, -(-m // _TILE_ROWS), packed is None or m >= _LEAST_PACKED)
+    columns = _Level(n, -(-vectors // _TILE_VECTORS), True)
+    levels += [columns] if by_columns else [rows] if packed else [rows, columns]
+    work = _MULTIPLY * math.prod(batch) * m * k * -(-n // lanes)
+    level, grain = _shared(levels, work)
+    blocks = None
+    if grain and level == len(batch) and by_columns:
+        groups = min(_MOST_GROUPS if count >= 4 * _MOST_GROUPS else _GROUPS, columns.tiles)
+        blocks = _blocks(vectors, max(count, groups), groups, lanes)
+        grain = blocks.columns * blocks.together
+    elif count > 1:
+        blocks = _blocks(vectors, count, 1, lanes)
+    turns = _is_turned(op, a, n, target) and not batch
+    return ProductPlan(packed, blocks, turns, level, grain)
+
+
+def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
+    """How the second operand is packed, if it is."""
+    bytes = _matrix_bytes(b)
+    is_worth = bytes > target.l2_bytes // 2 or (bytes >= 4 * target.l1_bytes and m >= _LEAST_REUSED)
+    if not op.transpose_b and not (is_worth and is_enabled("packing")):
+        return None
+    row_axis = b.rank - (1 if op.transpose_b else 2)
+    return Packing(b.shape[row_axis], row_axis, 2 * b.rank - 3 - row_axis)
+
+
+def _is_turned(op: MatrixProduct, a: TensorType, n: int, target: Target) -> bool:
+    """Whether the first operand is packed as rows."""
+    return (
+        op.transpose_a
+        and is_enabled("packing")
+        and a.shape[-2] >= _LEAST_TURNED
+        and a.bytes >= 4 * target.l1_bytes
+        and n >= _LEAST_REUSED
+    )
+
+
+def _matrix_bytes(type: TensorType) -> int:
+    return math.prod(type.shape[-2:]) * type.dtype.bytes
+
+
+def _least_blocks(vectors: int, row: int, target: Target) -> int:
+    """Into how many blocks columns are divided of which a vector takes so many bytes."""
+    share = target.l2_bytes // 8
+    most = max(share // max(row, 1), 2 * _TILE_VECTORS if row <= share else _TILE_VECTORS)
+    return max(1, min(-(-vectors // most), vectors // _TILE_VECTORS))
+
+
+def _blocks(vectors: int, least: int, groups: int, lanes: int) -> Blocks:
+    """About so many blocks of whole vectors, in so many groups: nearly all columns, and whole tiles."""
+
+    def left_over(count: int) -> float:
+        size = vectors // count
+        return vectors % count + _NARROW * count * (-size % _WIDEST_TILE)
+
+    counts = range(max(groups, 3 * least // 4), min(2 * least, vectors // _TILE_VECTORS + 1))
+    count = min(counts, key=left_over, default=least)
+    together = max(size for size in range(1, count // groups + 1) if count % size == 0)
+    return Blocks(vectors // count * lanes, together)
+
+
+def _shared(levels: Sequence[_Level], work: float) -> tuple[int, int]:
+    """The loop that threads share, and its grain; a grain of 0 if one thread runs them all."""
+    times = 1
+    worth: list[tuple[int, _Level, float]] = []
+    for number, level in enumerate(levels):
+        nanoseconds = work / times
+        if level.is_free and level.tiles > 1 and nanoseconds >= shared_loops.LEAST_JOB:
+            worth.append((number, level, nanoseconds))
+        times *= level.tiles
+    best = next((one for one in worth if one[1].tiles >= shared_loops.MANY), None)
+    best = best or max(worth, key=lambda one: one[1].tiles, default=None)
+    if best is None:
+        return 0, 0
+    number, level, nanoseconds = best
+    return number, shared_loops.grain_of(level.extent, nanoseconds)
