@@ -21,11 +21,11 @@ from typing import Final
 
 from ..compute.address import is_inside
 from ..compute.bodies import base_of
+from ..compute.footprint import Footprint, footprint
 from ..ir import Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Bounds, axes_in
 from .buffer_assignment import may_overwrite
-from .footprint import Footprint, footprint
 from .group import MOST_MEMBERS, GroupedInstruction, Grouping
 from .ops import Loops
 from .switches import is_enabled

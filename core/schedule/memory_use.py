@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from ..analysis.call_graph import callees, cycles_callees_first
 from ..compute.bodies import bodies_of
+from ..compute.contracted import block_bytes_of
 from ..ir import HEADER_BYTES, Effect, Function, Instruction, Module
 from ..ir.donation import donations
 from ..ir.surgery import walk
 from ..kernels.ops import buffer_of
 from ..lazy_dataclass import dataclass
-from .contraction import block_bytes_of
 from .plan import arena_bytes
 
 

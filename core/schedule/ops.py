@@ -13,7 +13,6 @@ from typing import ClassVar, Final, TypeGuard
 
 import numpy as np
 
-from ..compute.index_maps import axes_of, covers
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
@@ -134,20 +133,6 @@ def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
         return False
     last = max((n for n, axis in enumerate(order) if axis in kept), default=0)
     return any(axis not in kept for axis in order[:last])
-
-
-def needs_fill(number: int, written: Output, op: Loops) -> bool:
-    """Elements that nobody writes, or that are joined in memory, start as the identity."""
-    if written.init is not None or not covers(written, op.extents):
-        return True
-    if any(other.within == number for other in op.outputs):
-        return True
-    if written.combinator is None:
-        return False
-    kept = axes_of(written.indices, op.extents)
-    order = [axis for axis in op.order if op.extents[axis] > 1]
-    deepest = max((n for n, axis in enumerate(order) if axis in kept), default=0)
-    return any(axis not in kept for axis in order[:deepest])
 
 
 def row_block(op: Loops) -> int:

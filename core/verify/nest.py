@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..compute.contracted import is_contracted
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
-from ..schedule.contraction import is_contracted
 from ..schedule.ops import (
     Gemm,
     Loops,

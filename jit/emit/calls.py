@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
+from ...core.compute.contracted import block_bytes_of
 from ...core.compute.ops import CallAddress
 from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, Op, Value
 from ...core.ir.donation import donated_parameters
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import AllocateBytes
-from ...core.schedule.contraction import block_bytes_of
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS

@@ -15,12 +15,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from ...core.compute.bodies import base_of
+from ...core.compute.contracted import bytes_of_row
 from ...core.ir.instruction import Block, Instruction
 from ...core.ir.placement import Place
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
-from ...core.schedule.contraction import bytes_of_row
 from ...core.schedule.cuts import is_short
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType

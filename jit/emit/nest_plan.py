@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from ...core.compute.contracted import needs_fill
 from ...core.compute.index_maps import axes_of, is_injective
 from ...core.ir.instruction import Instruction, Value
 from ...core.lazy_dataclass import dataclass
@@ -28,7 +29,6 @@ from ...core.schedule.ops import (
     cuts_of,
     is_float_sum,
     is_folded,
-    needs_fill,
 )
 from .addresses import AddressPlanner, Levels, level
 from .elements import element, splat_element

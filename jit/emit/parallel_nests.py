@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...core.compute.contracted import block_bytes_of
+from ...core.compute.footprint import Footprint, footprint
 from ...core.compute.index_maps import axes_of, is_injective
 from ...core.lazy_dataclass import dataclass
-from ...core.schedule.contraction import block_bytes_of
-from ...core.schedule.footprint import Footprint, footprint
 from ...core.schedule.ops import Loops, is_float_sum
 from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
 from .elements import add_compensated, combine, corrected

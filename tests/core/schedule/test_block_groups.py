@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.compute.bodies import base_of
+from nnkit.core.compute.contracted import block_bytes_of, bytes_of_block
+from nnkit.core.compute.footprint import Footprint
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
@@ -27,8 +29,6 @@ from nnkit.core.ops import (
     Transpose,
 )
 from nnkit.core.schedule import block_groups, idle_outputs
-from nnkit.core.schedule.contraction import block_bytes_of, bytes_of_block
-from nnkit.core.schedule.footprint import Footprint
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.switches import VARIABLE

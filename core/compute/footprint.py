@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..compute.address import is_inside, linearize
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Access, Affine, Bounds, Output
 from ..types import Shape
+from .address import is_inside, linearize
 
 
 @dataclass(frozen=True)
