@@ -24,7 +24,7 @@ from ..ir.instruction import Block, Emitter, Instruction, Op, Region, Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
-from ..types import DType, PointerType, TensorType, scalar
+from ..types import DType, PointerType, TensorType, Type, scalar
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
 from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt
@@ -81,6 +81,14 @@ class KernelBuilder:
     def emit(self, op: Op, *operands: Value) -> Value:
         """Append an op of one result."""
         return self._builder.emit(op, *operands)
+
+    def emit_typed(self, op: Op, type: Type, *operands: Value) -> Value:
+        """The same where the type of the result is known: asking the op takes longer than all else."""
+        instruction = Instruction(op, operands, ())
+        result = Value(type, None, instruction)
+        instruction.results = (result,)
+        self._builder.block.instructions.append(instruction)
+        return result
 
     def constant(self, dtype: DType, number: Any) -> Value:
         """Append a scalar constant."""

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -375,6 +375,11 @@ KERNEL: tuple[type[Op], ...] = (
     *(Fma, ReduceLanes, Shuffle, AffineIndex, LaneNumbers),
 )
 """The ops that only kernels have, and the kernel itself."""
+
+
+def is_kernel(instruction: Instruction) -> TypeGuard[Instruction[Kernel]]:
+    """Whether it is a kernel."""
+    return isinstance(instruction.op, Kernel)
 
 
 def executed(kernel: Instruction) -> Iterator[tuple[int, Instruction]]:

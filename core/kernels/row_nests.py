@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final
 
 from ..compute.address import address, delinearize
 from ..compute.bodies import base_of
 from ..ir.instruction import Instruction, Value
 from ..lazy_dataclass import dataclass
-from ..ops.bits import BitCast
-from ..ops.forms import Pointwise
-from ..ops.literal import Literal, splat_literal
+from ..ops.literal import splat_literal
 from ..ops.nest import Access, Affine, Bounds, Loaded, Nest, Output, coordinate, is_nest
 from ..types import F32, Shape
+from .bodies import stands_in_kernels
 from .errors import IllegalRewrite
 
 
@@ -120,7 +118,7 @@ class RowNest:
         if 0 in op.extents:
             yield "a nest without points"
         for instruction in self.nest.regions[0].entry.instructions[:-1]:
-            if not isinstance(instruction.op, _IN_BODIES):
+            if not stands_in_kernels(instruction.op):
                 yield f"{instruction.op.name} stands in the body"
             if any(_is_narrow(value) for value in instruction.results):
                 yield "floats narrower than f32"
@@ -145,9 +143,6 @@ class RowNest:
         row = _first_of_row(own, 1)
         whole = Affine(0, tuple(term for term in row.terms if extents[term[0]] != 1))
         return written.type.size == math.prod(own) and where == whole
-
-
-_IN_BODIES: Final = (Pointwise, Literal, BitCast)
 
 
 def row_nest(instruction: Instruction, rank: int) -> RowNest | None:

@@ -18,13 +18,14 @@ import numpy as np
 from ..compute.bodies import base_of
 from ..ir.instruction import Value
 from ..lazy_dataclass import dataclass
-from ..ops.arithmetic import Add, Multiply, Square
+from ..ops.arithmetic import Add
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
 from ..ops.literal import Literal, dense, splat
 from ..ops.nest import Affine, coordinate
 from ..ops.reduction import Broadcast
-from ..types import BOOL, F32, F64, I64, DType, TensorType
+from ..types import BOOL, I64, DType, TensorType
+from .bodies import factors_of
 from .build import KernelBuilder
 from .errors import IllegalRewrite
 from .indices import IndexSum
@@ -121,16 +122,8 @@ class PassForm:
 
     def _factors(self, value: Value, combinator: Combinator) -> tuple[Value, Value] | None:
         """Of a product that only a sum uses: both are one instruction."""
-        if (
-            combinator is Combinator.ADD
-            and isinstance(value.op, Multiply | Square)
-            and value.producer is not None
-            and value.has_one_use
-            and value in self.varying
-            and value.tensor.dtype in (F32, F64)
-        ):
-            return value.producer.operands[0], value.producer.operands[-1]
-        return None
+        is_sum = combinator is Combinator.ADD and value in self.varying
+        return factors_of(value) if is_sum else None
 
     def _varies(self, one: RowNest, number: int) -> bool:
         operand, access = one.nest.operands[number], one.nest.op.accesses[number]

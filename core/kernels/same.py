@@ -8,7 +8,7 @@ from ..ir.instruction import Block, Instruction, Value
 from .ops import Kernel
 
 
-def written_body(kernel: Instruction[Kernel]) -> Hashable:
+def written_body(kernel: Instruction[Kernel]) -> tuple[Hashable, ...]:
     """What is equal for kernels that do the same with buffers of the same types.
 
     Cost: linear in the number of instructions.

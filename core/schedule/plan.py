@@ -57,6 +57,7 @@ from .contraction import contract
 from .cuts import plan_cuts
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
+from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
 from .ops import (
     Gemm,
@@ -175,6 +176,7 @@ def _schedule_block(
         for i in body.block.instructions
     ]
     steps = group_in_blocks(group_nests(steps, target), target)
+    steps = write_nest_kernels(steps, target)
     instructions = [step.instruction for step in steps]
     ops = [_decided(step) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}

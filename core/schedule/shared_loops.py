@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ..ir import Instruction
+from ..ir import Instruction, Op
 
 LEAST_JOB: Final = 15_000.0
 """Nanoseconds of a loop from which it is shared: a job costs 1 µs where the workers are awake, 5 where they sleep, and
@@ -33,7 +33,11 @@ _BYTE: Final = 0.04
 
 def blocks_of_job(nests: Sequence[Instruction]) -> int:
     """Into how many blocks nests are divided that share their outermost loop; 1 where one thread is to run them."""
-    work = sum(map(nanoseconds_of, nests))
+    return blocks_of_work(sum(map(nanoseconds_of, nests)))
+
+
+def blocks_of_work(work: float) -> int:
+    """The same of nests that take so many nanoseconds."""
     return 1 if work < LEAST_JOB else min(_MOST_BLOCKS, max(2, int(work / BLOCK)))
 
 
@@ -42,9 +46,10 @@ def is_job(nest: Instruction) -> bool:
     return nanoseconds_of(nest) >= LEAST_JOB / 12
 
 
-def nanoseconds_of(nest: Instruction) -> float:
-    """About how long a nest runs."""
-    return max(nest.op.nanoseconds(nest) or 0.0, _BYTE * nest.op.bytes_moved(nest))
+def nanoseconds_of(nest: Instruction, op: Op | None = None) -> float:
+    """About how long a nest runs, or will when this is its op."""
+    op = op or nest.op
+    return max(op.nanoseconds(nest) or 0.0, _BYTE * op.bytes_moved(nest))
 
 
 def share_rows(rows: Sequence[int], nanoseconds: float) -> tuple[int, ...]:

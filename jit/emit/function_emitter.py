@@ -9,6 +9,7 @@ are called.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
@@ -64,6 +65,12 @@ class ProgramContext:
     constants: dict[Literal, Register] = field(default_factory=dict[Literal, Register])
     kernels: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     """The symbols of kernels, by what their bodies do."""
+    bodies: dict[Instruction, tuple[Hashable, ...]] = field(
+        default_factory=dict[Instruction, tuple[Hashable, ...]]
+    )
+    """What the body of each kernel does."""
+    uses: Counter[Hashable] = field(default_factory=Counter[Hashable])
+    """How many kernels there are of each body."""
     externs: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are defined elsewhere, by name."""
 

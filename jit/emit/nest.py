@@ -16,12 +16,12 @@ from contextlib import contextmanager
 
 from ...core.compute.bodies import base_of
 from ...core.compute.contracted import bytes_of_row
-from ...core.ir.instruction import Block, Instruction
+from ...core.ir.instruction import Instruction
 from ...core.ir.placement import Place
 from ...core.lazy_dataclass import dataclass
-from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.cuts import is_short
+from ...core.schedule.nest_kernels import selects_by_place
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
 from .checks import Checks
@@ -379,7 +379,7 @@ def _with_opaque_addresses(
 ) -> Sequence[Register]:
     """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
     op = instruction.op
-    if op.lanes == 1 or not _selects_by_place(instruction.regions[0].entry, len(op.extents)):
+    if op.lanes == 1 or not selects_by_place(instruction.regions[0].entry, len(op.extents)):
         return bases
     first = len(op.accesses)
     operands = [
@@ -395,18 +395,6 @@ def _with_opaque_addresses(
         if dtype.is_integer and dtype.bits < 64 and same_place:
             found[number] = opaque_address(w, base)
     return found
-
-
-def _selects_by_place(body: Block, rank: int) -> bool:
-    """Whether a `select` depends on coordinates: only then can LLVM derive a mask that differs between lanes."""
-    placed = set(body.arguments[:rank])
-    for instruction in body.instructions:
-        operands = instruction.operands
-        if isinstance(instruction.op, Select) and operands[2] in placed:
-            return True
-        if any(operand in placed for operand in operands):
-            placed.update(instruction.results)
-    return False
 
 
 def _is_computed(base: Register) -> bool:

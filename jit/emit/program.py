@@ -19,7 +19,7 @@ from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
-from ...core.kernels.ops import Kernel
+from ...core.kernels.ops import Kernel, is_kernel
 from ...core.kernels.parallelise import has_parallel_loops
 from ...core.kernels.same import written_body
 from ...core.lazy_dataclass import dataclass
@@ -140,6 +140,7 @@ def emit_program(
     shared = ProgramContext(module, name, blas, functions or {}, stack_bytes, process, polls, kept)
     if process is not None:
         shared.symbols |= process.symbols
+    _count_bodies(shared, function)
     define_zero_element(module)
     kernel = begin_kernel(shared, function)
     _write_function(kernel, function)
@@ -162,6 +163,16 @@ def emit_program(
         tuple(shared.prints),
         polls,
     )
+
+
+def _count_bodies(shared: ProgramContext, function: Function) -> None:
+    """How many kernels have the same body."""
+    for one in {id(f): f for f in (function, *shared.functions.values())}.values():
+        for body in bodies_of(one) if one.body is not None else ():
+            for instruction in body.block.instructions:
+                if is_kernel(instruction):
+                    shared.bodies[instruction] = written = written_body(instruction)
+                    shared.uses[written] += 1
 
 
 MOST_OPTIMIZED_LOOPS: Final = 256
@@ -272,14 +283,15 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
 
 
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
-    """As a function, which all kernels with the same body call; in place where it polls."""
+    """As a function, which all kernels with the same body call; in place where it polls, or is short and alone."""
     bases = k.bases(instruction)
-    parallel = _parallel_loops(k.shared) if has_parallel_loops(instruction) else None
-    if k.polls is not None and k.polls.safepoints.before(instruction):
+    shared = k.shared
+    parallel = _parallel_loops(shared) if has_parallel_loops(instruction) else None
+    body = shared.bodies[instruction]
+    is_polled = k.polls is not None and k.polls.safepoints.before(instruction)
+    if is_polled or (shared.uses[body] == 1 and len(body) < _IN_PLACE):
         write_kernel(k.w, instruction, bases, parallel)
         return
-    shared = k.shared
-    body = written_body(instruction)
     symbol = shared.kernels.get(body)
     if symbol is None:
         symbol = shared.kernels[body] = f"{shared.name}.kernel.{len(shared.kernels)}"
@@ -301,6 +313,10 @@ def _parallel_loops(shared: ProgramContext) -> ParallelLoops | None:
     shared.symbols |= pool.symbols
     return ParallelLoops(shared.module)
 
+
+_IN_PLACE: Final = 256
+"""Instructions of a kernel that is no function of its own: a function costs LLVM a millisecond, but more than linear
+time in its length."""
 
 _OF_KERNELS: Final = "nounwind noinline"
 

@@ -39,13 +39,15 @@ from tests.core.compute.building import (
     softmax,
 )
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 TARGET = Target(vector_bytes=64, l1_bytes=32 << 10, l2_bytes=1 << 20)
 
 
 @pytest.fixture(autouse=True)
 def _without_row_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of nests that could be kernels as well (`test_row_kernels`)."""
-    monkeypatch.setenv("NNKIT_DISABLE", "rows")
+    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
 
 
 def scheduled(

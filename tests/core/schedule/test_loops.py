@@ -28,6 +28,8 @@ from nnkit.core.schedule.target import Target
 from nnkit.core.types import BF16, F32, F64, I32, I64, TensorType
 from tests.core.compute.building import f32, module_of
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 TARGET = Target(vector_bytes=64, l2_bytes=1 << 20)
 
 

@@ -44,6 +44,8 @@ from tests.core.compute.building import (
 from tests.core.schedule.row_programs import RowProgram
 from tests.rows import each
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 TARGETS = (
     Target(vector_bytes=64, registers=32, fma=True),
     # what is ahead is fetched
@@ -210,7 +212,7 @@ def test_a_row_read_backwards_is_another_pass() -> None:
 
 
 def test_the_switch_leaves_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "rows")
+    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
     _, kernels = built(softmax, f32(9, 70))
     assert not kernels
 

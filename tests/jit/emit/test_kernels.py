@@ -30,6 +30,8 @@ from tests.core.schedule.row_programs import RowProgram
 
 from .running import run
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 ROOT = Path(__file__).parents[3]
 MACHINES = (
     Target(vector_bytes=64, registers=32, fma=True),
@@ -187,7 +189,7 @@ def test_machines_without_wide_fused_arithmetic_call_the_blas(target: Target) ->
 
 @pytest.mark.parametrize("name", ["kernels", "epilogues", "packing"])
 def test_each_part_can_be_disabled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", name)
+    monkeypatch.setenv("NNKIT_DISABLE", f"{name},nests")
     target = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=64)
     module = built(((64, 40), (40, 80)), (False, False), F32, epilogue=True)
     arrays = [np.ones(p.tensor.shape, np.float32) for p in module.functions["main"].parameters]

@@ -45,6 +45,8 @@ from tests.programs import Program, programs
 
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 INEXACT = (
     FloatFunction, Reduce, Dot, Scan, ReduceWindow, Convolve, Builtin,
 )  # fmt: skip
