@@ -83,8 +83,8 @@ def _field(cls: type[Any], name: str, annotation: Any) -> Any:
     if isinstance(default, MemberDescriptorType):  # a slot of a base
         default = MISSING
     # what `dataclasses` does with a field it has found, which has no public name
-    kind: object = type(default)
-    field: Any = default if kind is Field else dataclasses.field(default=default)
+    is_given: bool = default.__class__ is Field
+    field: Any = default if is_given else dataclasses.field(default=default)
     field.name, field.type = name, annotation
     field._field_type = _KINDS[_is_class_variable(annotation)]
     field.kw_only = field.kw_only is True

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .arrays import is_storage, surface_name
+from .arrays import is_masked, is_storage, surface_name
 from .compile import Program, Specialization
 from .conversion import shapes_of, signature_of, spec_of
 from .core.errors import (
@@ -179,7 +179,7 @@ class _Checked:
         array: Array
         if isinstance(out, AnyTensor):
             array = out._array
-        elif isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+        elif isinstance(out, np.ndarray) and not is_masked(out):
             array = cast("Array", out)
         else:
             raise DTypeError(f"{place} must be a tensor or a NumPy array, and is {_described(out)}")

@@ -175,7 +175,7 @@ ALL: tuple[type[Op], ...] = tuple(
     op
     for family in FAMILIES
     for op in vars(family).values()
-    if isinstance(op, type) and issubclass(op, Op) and op.__module__ == family.__name__
+    if isinstance(op, type) and op.__module__ == family.__name__ and issubclass(op, Op)
     if "name" in vars(op) and op not in PROGRAM
 )
 """Every op that computes with tensors, as its family defines them: what the laws in `tests/core/ops` range over."""
