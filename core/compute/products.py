@@ -10,15 +10,10 @@ import math
 
 from ..ir import Builder, Instruction, Value
 from ..lazy_dataclass import dataclass
+from ..ops.contraction import BLAS_WORK
 from ..ops.movement import Transpose, reshaped
 from ..types import F32, F64, Shape
 from .ops import MatrixProduct, flipped
-
-BLAS_WORK = 16 * 1024
-"""Multiplications of one product from which the BLAS computes it: below, a call costs more than it saves.
-
-A product of two 25 × 25 matrices is just below.
-"""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.instruction import Emitter, Value
+from ..ir.instruction import Emitter, Instruction, Value
 from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator
@@ -18,8 +18,31 @@ from .movement import ShapeCast, Transpose, reshaped
 from .nest import Access, Affine, Output, build_nest, coordinate
 from .reduction import sum_to_shape
 
+BLAS_WORK: Final = 16 * 1024
+"""Multiplications of one product from which the BLAS, or a kernel, computes it: below, a call costs more than it saves.
+
+A product of two 25 × 25 matrices is just below.
+"""
+
 LEAST_MATRIX: Final = 64
 """Elements of a matrix below which it stays in registers, and a row of a product is as soon computed as stored."""
+
+
+def is_turned_for_products(instruction: Instruction) -> bool:
+    """Whether it turns a matrix that only large products read, as their first operand: they read it either way.
+
+    The second one would be packed for each of them.
+    """
+    if not isinstance(instruction.op, Transpose) or instruction.result.tensor.rank != 2:
+        return False
+    turned = instruction.result
+    return all(
+        isinstance(user.op, Dot)
+        and user.operands[1] is not turned
+        and user.operands[1].tensor.rank == 2
+        and turned.tensor.size * user.operands[1].tensor.shape[1] >= BLAS_WORK
+        for user in turned.uses
+    )
 
 
 class Dot(Bilinear):

@@ -11,6 +11,7 @@ from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Value
 from ..ir.surgery import walk_blocks
 from ..lazy_dataclass import dataclass
+from ..ops.contraction import is_turned_for_products
 from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from .base import FunctionPass
 
@@ -95,10 +96,9 @@ class _Motion:
                 found[instruction] = None
             else:
                 made.update(instruction.results)
-        # a constant costs nothing where it is: it goes along with what uses it, not by itself
-        needed = {x for i in found if not _is_constant(i) for x in self.used(i)}
-        for instruction in [i for i in found if _is_constant(i)]:
-            if needed.isdisjoint(instruction.results):
+        # what costs nothing where it is goes along with what uses it, not by itself
+        for instruction in reversed([i for i in found if _is_free(i)]):
+            if not any(user in found for user in instruction.result.uses):
                 del found[instruction]
         body.instructions[:] = [i for i in body.instructions if i not in found]
         return list(found)
@@ -136,8 +136,10 @@ class _Motion:
         return _LoopSummary(may_move, rounds, frozenset(used))
 
 
-def _is_constant(instruction: Instruction) -> bool:
-    return not instruction.operands and not instruction.regions
+def _is_free(instruction: Instruction) -> bool:
+    """A constant, or a matrix turned for products."""
+    is_constant = not instruction.operands and not instruction.regions
+    return is_constant or is_turned_for_products(instruction)
 
 
 def _can_fail(instruction: Instruction) -> bool:

@@ -72,7 +72,7 @@ def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> Loops:
     summed = summed_axes(nest)
     lanes = _lanes(instruction, nest, target)
     vector = _vector_axis(instruction, nest, lanes, summed)
-    order = _order(nest, summed, vector, target)
+    order = _order(instruction, nest, summed, vector, target)
     lanes = _width(nest, vector, lanes, summed) if vector >= 0 else 1
     plan = Loops(nest.extents, nest.accesses, nest.outputs, order, vector, lanes)
     has_sums = bool(summed) and any(is_float_sum(written) for written in nest.outputs)
@@ -218,7 +218,9 @@ def _needs_single_points(nest: Nest, axis: int) -> bool:
     )
 
 
-def _order(nest: Nest, summed: frozenset[int], vector: int, target: Target) -> tuple[int, ...]:
+def _order(
+    instruction: Instruction, nest: Nest, summed: frozenset[int], vector: int, target: Target
+) -> tuple[int, ...]:
     axes = range(len(nest.extents))
     kept = [axis for axis in axes if axis not in summed]
     inner = [axis for axis in axes if axis in summed]
@@ -227,14 +229,25 @@ def _order(nest: Nest, summed: frozenset[int], vector: int, target: Target) -> t
             part.remove(vector)
             part.append(vector)
     follows_memory = kept and inner and max(inner) < max(kept) and kept[-1] == vector
-    if follows_memory and not _rounds_each_step(nest):
-        streamed = math.prod(nest.extents) * max(o.type.dtype.bytes for o in nest.outputs)
-        if streamed > target.l2_bytes:
-            others = [axis for axis in axes if axis != vector]
-            return (*others, vector)
+    is_streamed = _streamed_bytes(instruction, nest) > target.l2_bytes
+    if follows_memory and is_streamed and not _rounds_each_step(nest):
+        return (*(axis for axis in axes if axis != vector), vector)
     if kept and kept[-1] == vector and _repeats(nest, kept):
         kept.insert(0, kept.pop())
     return (*kept, *inner)
+
+
+def _streamed_bytes(instruction: Instruction, nest: Nest) -> int:
+    """The bytes of the largest tensor that a nest walks through, which may be a part of that.
+
+    What is read of a tensor that fills the second cache comes from behind it, also a matrix at a time.
+    """
+    streamed = math.prod(nest.extents) * max(o.type.dtype.bytes for o in nest.outputs)
+    axes = [axis for axis, extent in enumerate(nest.extents) if extent > 1]
+    for operand, access in zip(instruction.operands, nest.accesses, strict=True):
+        if all(any(depends_on(nest, i, axis) for i in access.indices) for axis in axes):
+            streamed = max(streamed, operand.tensor.bytes)
+    return streamed
 
 
 def _repeats(nest: Nest, kept: Sequence[int]) -> bool:

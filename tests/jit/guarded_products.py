@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import Add, DataTypeCast, Dot, Maximum, Reduce, Tanh, Transpose
 from nnkit.core.ops.combinator import Combinator
+from nnkit.core.ops.contraction import BLAS_WORK
 from nnkit.core.schedule.summation import product_chunk
 from nnkit.core.types import BF16, F16, F32, F64, DType, Shape, TensorType
 

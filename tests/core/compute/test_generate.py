@@ -11,7 +11,6 @@ from hypothesis import given
 
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.compute.ops import MatrixProduct
-from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
@@ -31,6 +30,7 @@ from nnkit.core.ops import (
     Transpose,
     splat,
 )
+from nnkit.core.ops.contraction import BLAS_WORK
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.types import F16, F64, I32, FunctionType, TensorType

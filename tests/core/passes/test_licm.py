@@ -71,6 +71,41 @@ def test_what_is_invariant_leaves_each_loop_that_it_can() -> None:
         )
 
 
+def products(carried: str, *body: str) -> str:
+    """A loop that carries a matrix through products with x, 30 × 40, and what is made of it."""
+    lines = "\n        ".join(body)
+    return f"""
+func @f: (<30 x 40 x f32>, <{carried} x f32>, i64) -> <{carried} x f32> {{
+'entry(%x: <30 x 40 x f32>, %z: <{carried} x f32>, %n: i64):
+    %r = for 0: i64 upto %n: i64 carrying %z: <{carried} x f32> {{
+    'body(%i: i64, %v: <{carried} x f32>):
+        %t = transpose %x: <30 x 40 x f32>
+        {lines}
+        yield %w: <{carried} x f32>
+    }}
+    return %r: <{carried} x f32>
+}}
+"""
+
+
+def test_a_matrix_that_large_products_read_turned_stays() -> None:
+    first = products(
+        "30 x 20",
+        "%p = dot %t: <40 x 30 x f32>, %v: <30 x 20 x f32>",
+        "%w = dot %x: <30 x 40 x f32>, %p: <40 x 20 x f32>",
+    )
+    left_alone(first)
+    second = products(
+        "20 x 40",
+        "%p = dot %v: <20 x 40 x f32>, %t: <40 x 30 x f32>",
+        "%w = dot %p: <20 x 30 x f32>, %x: <30 x 40 x f32>",
+    )
+    small = first.replace("x 20 x", "x 2 x")
+    used = first.replace("%p = dot %t", "%e = exp %t: <40 x 30 x f32>\n        %p = dot %e")
+    for text in (second, small, used):
+        assert "transpose" in opcodes(moved(text), 0)
+
+
 def test_a_choice_moves_as_a_whole() -> None:
     module = moved("""
     func @f: (f32, bool, i64) -> f32 {

@@ -19,6 +19,7 @@ from nnkit.core.ops import (
     Multiply,
     Reduce,
     ScatterAdd,
+    Slice,
     Tanh,
     Transpose,
 )
@@ -98,6 +99,16 @@ def test_a_large_column_sum_follows_memory() -> None:
     shape = (4096, 512)
     (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x), f32(*shape)))
     assert (op.order, op.blocks, op.vector) == ((0, 1, 0), (16, 0, 0), 1)
+
+
+def test_so_does_a_sum_over_a_part_of_a_large_matrix() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        part = b.emit(Slice((1000, 0), (2000, 32)), x)
+        return b.emit(Reduce(Combinator.ADD, (0,)), b.emit(Exp(), part))
+
+    for rows, order in ((4000, (1, 0)), (40_000, (0, 1))):
+        (op,) = loops_of(module_of(build, f32(rows, 32)))
+        assert tuple(dict.fromkeys(op.order)) == order
 
 
 def test_a_small_product_runs_along_its_columns() -> None:
