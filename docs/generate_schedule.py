@@ -177,8 +177,11 @@ def recorded() -> tuple[str, list[tuple[str, str]], str]:
     }
     build = recorder.watched("build_product", product_kernels.build_product)
     # and with nothing tiled before
-    replaced = {"build_product": build, "_TILED": OrderedDict[Any, Any]()}
-    with patch.multiple(tiles, **watched), patch.multiple(product_kernels, **replaced):
+    watched["_TILED"] = OrderedDict[Any, Any]()
+    with (
+        patch.multiple(tiles, **watched),
+        patch.object(product_kernels, "build_product", build),
+    ):
         schedule(module, MACHINE)
     return compute, recorder.steps, print_module(module)
 

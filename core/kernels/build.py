@@ -14,7 +14,7 @@ with build.loop(64) as rows, build.loop(16) as columns:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, Type, scalar
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
-from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt
+from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt, buffer_of
 
 AnyIndex: TypeAlias = Value | int | IndexSum
 
@@ -56,6 +56,8 @@ class KernelBuilder:
     operands: list[Value] = field(init=False)
     """The buffers."""
     outputs: list[Value] = field(init=False)
+    using: list[Value] = field(default_factory=list[Value])
+    """Buffers that it works with."""
     block: Block = field(init=False)
     """The body."""
     _builder: Builder = field(init=False)
@@ -75,7 +77,9 @@ class KernelBuilder:
     ) -> tuple[Value, ...]:
         """Append the kernel, whose body is done, to a function; its results."""
         self.block.instructions.append(Instruction(Yield(), (), ()))
-        op = Kernel(tuple(self.output_types), overwriting)
+        self.block.arguments += self.using
+        scratch = tuple(buffer_of("kernel", buffer.type) for buffer in self.using)
+        op = Kernel(tuple(self.output_types), overwriting, scratch)
         return b.emit_many(op, operands, (Region([self.block]),))
 
     def emit(self, op: Op, *operands: Value) -> Value:
@@ -116,6 +120,15 @@ class KernelBuilder:
         made.loop = make_loop(Loop(lower, upper, step, grain), carrying, body, carrying)
         made.results = made.loop.results
         around.instructions.append(made.loop)
+
+    def append(self, instructions: Iterable[Instruction]) -> None:
+        """Append instructions that have been made elsewhere."""
+        self._builder.block.instructions += instructions
+
+    def scratch(self, type: TensorType) -> Value:
+        """One more buffer that the kernel works with, beside operands and results."""
+        self.using.append(Value(PointerType(type), f"s{len(self.using)}"))
+        return self.using[-1]
 
     def local(self, type: TensorType) -> Value:
         """Append a buffer of the kernel's own."""

@@ -11,6 +11,7 @@ Sums over many products run in chunks that start afresh (`CHUNK`), as those of a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Region, Value
@@ -219,6 +220,11 @@ def chunk_length(k: int) -> int:
         if k % chunks == 0:
             return k // chunks
     return -(-k // count)
+
+
+def is_product(instruction: Instruction) -> TypeGuard[Instruction[MatrixProduct]]:
+    """Whether this is a matrix product."""
+    return isinstance(instruction.op, MatrixProduct)
 
 
 def is_epilogue(nest: Nest, shape: Shape) -> bool:

@@ -22,7 +22,7 @@ from ..ops.arithmetic import Add
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
 from ..ops.literal import Literal, dense, splat
-from ..ops.nest import Affine, coordinate
+from ..ops.nest import Affine
 from ..ops.reduction import Broadcast
 from ..types import BOOL, I64, DType, TensorType
 from .bodies import factors_of
@@ -32,7 +32,7 @@ from .indices import IndexSum
 from .ops import Fma, LaneNumbers, ReduceLanes
 from .row_nests import RowNest, is_constant
 from .row_sums import SumLoops, most_roundings, sum_loops
-from .row_writer import RowWriter
+from .row_writer import RowElement, RowWriter
 from .vectorise import COMBINING
 
 _LATENCY: Final = 8
@@ -394,35 +394,33 @@ class RowPoint:
         writer = self.around.writer
         for one in self.around.form.nests:
             for number, result in enumerate(one.nest.results):
-                rows = writer.rows.get(result)
-                if rows is None or not one.has_rows(number):
+                element = writer.target(one, number)
+                if element is None:
                     continue
-                indices = (
-                    one.written_into(number, rows.shape)
-                    if rows.is_whole
-                    else (coordinate(one.rank),)
-                )
-                at, steps = self._indices(indices)
+                at, steps = self._indices(element)
                 active = self.active
                 value = self.made[result]
-                writer.build.store(value, rows.buffer, *at, steps=steps, active=active)
+                writer.build.store(value, element.buffer, *at, steps=steps, active=active)
 
     def _load(self, one: RowNest, number: int) -> Value:
-        buffer, indices = self.around.writer.location(one, number)
-        key = buffer, indices
+        element = self.around.writer.location(one, number)
+        key = element.buffer, element.indices
         if key not in self.loaded:
-            at, steps = self._indices(indices)
+            at, steps = self._indices(element)
             lanes = len(steps) and self.around.form.lanes
             self.loaded[key] = self.around.writer.build.load(
-                buffer, *at, lanes=lanes, steps=steps, active=self.active
+                element.buffer, *at, lanes=lanes, steps=steps, active=self.active
             )
         return self.loaded[key]
 
-    def _indices(self, indices: Sequence[Affine]) -> tuple[list[IndexSum], tuple[int, ...]]:
+    def _indices(self, element: RowElement) -> tuple[list[IndexSum], tuple[int, ...]]:
         """Where the point's first lane lies, and steps from lane to lane, if there are lanes."""
-        at = [self.around.writer.at(index, self.at) for index in indices]
         rank = self.around.form.nests[0].rank
-        steps = tuple(index.coefficient(rank) for index in indices)
+        steps = (
+            *(0 for _ in element.first),
+            *(index.coefficient(rank) for index in element.indices),
+        )
+        at = self.around.writer.indices_at(element, self.at)
         return at, steps if self.around.form.lanes > 1 else ()
 
     def _numbers(self) -> Value:

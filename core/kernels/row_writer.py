@@ -8,7 +8,7 @@ from ..compute.bodies import base_of
 from ..ir.instruction import Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import Literal, splat_literal
-from ..ops.nest import Affine
+from ..ops.nest import Affine, coordinate
 from ..types import Shape, scalar
 from .build import KernelBuilder
 from .indices import IndexSum
@@ -17,11 +17,21 @@ from .row_nests import RowNest
 
 @dataclass(frozen=True)
 class Rows:
-    """Where a row lies: in a buffer, behind the indices of rows if it has all of them."""
+    """Where a row lies: in a buffer, behind the indices of rows if it has all of them, else behind those in `first`."""
 
     buffer: Value
     shape: Shape
     is_whole: bool
+    first: tuple[IndexSum, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowElement:
+    """An element of a row in a buffer: the last indices are in the coordinates of a nest."""
+
+    buffer: Value
+    first: tuple[IndexSum, ...]
+    indices: tuple[Affine, ...]
 
 
 @dataclass
@@ -50,17 +60,31 @@ class RowWriter:
                 found = found.plus(inside, coefficient)
         return found
 
-    def location(self, one: RowNest, number: int) -> tuple[Value, tuple[Affine, ...]]:
-        """The buffer that an operand lies in, and its indices in the coordinates of the nest."""
+    def indices_at(self, element: RowElement, inside: IndexSum | None = None) -> list[IndexSum]:
+        """Where an element lies, at the row, and at an element of it."""
+        return [*element.first, *(self.at(index, inside) for index in element.indices)]
+
+    def location(self, one: RowNest, number: int) -> RowElement:
+        """Where an operand is read."""
         operand = one.nest.operands[number]
         rows = self.rows.get(base_of(operand))
         if rows is None:
-            return self.buffers[operand], one.indices_into(number, operand.tensor.shape)
+            shape = operand.tensor.shape
+            return RowElement(self.buffers[operand], (), one.indices_into(number, shape))
         if rows.is_whole:
-            return rows.buffer, one.indices_into(number, rows.shape)
+            return RowElement(rows.buffer, (), one.indices_into(number, rows.shape))
         position = one.reads_each_row(number)
         assert position is not None
-        return rows.buffer, (position,)
+        return RowElement(rows.buffer, rows.first, (position,))
+
+    def target(self, one: RowNest, number: int) -> RowElement | None:
+        """Where a result with rows is written; None if it lies in registers only."""
+        rows = self.rows.get(one.nest.results[number])
+        if rows is None or not one.has_rows(number):
+            return None
+        if rows.is_whole:
+            return RowElement(rows.buffer, (), one.written_into(number, rows.shape))
+        return RowElement(rows.buffer, rows.first, (coordinate(one.rank),))
 
     def store(self, one: RowNest, number: int, value: Value) -> None:
         """What a nest gives for a row, as a number: known, and stored if it is an output."""
@@ -80,8 +104,8 @@ class RowWriter:
         literal = splat_literal(base_of(operand))
         if literal is not None:
             return self.build.emit(Literal(scalar(literal.type.dtype), literal.data))
-        buffer, indices = self.location(one, number)
-        return self.build.load(buffer, *[self.at(index) for index in indices])
+        element = self.location(one, number)
+        return self.build.load(element.buffer, *self.indices_at(element))
 
     def write_scalars(self, one: RowNest) -> None:
         """A nest that has one element per row."""

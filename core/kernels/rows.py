@@ -50,6 +50,10 @@ class RowPlan:
     grains: Sequence[int] = ()
     """Of the loops over rows that threads share."""
 
+    def length_of(self, result: Value) -> int:
+        """How many elements a row of a result has."""
+        return next(x.length for nests in self.passes for x in nests if result in x.nest.results)
+
 
 def operands_of(plan: RowPlan) -> list[Value]:
     """What the kernel reads: operands that none of the nests makes, and that are no constants."""
@@ -79,19 +83,27 @@ def build_rows(
                 loop = loops.enter_context(build.loop(extent, grain=grain))
                 writer.indices.append(IndexSum(0, {loop.index: 1}))
         _place(build, plan, writer)
-        forms = [PassForm(nests, vector_bytes) for nests in plan.passes]
-        longest = max(forms, key=lambda form: form.length and 1 + form.cost)
-        for form, nests in zip(forms, plan.passes, strict=True):
-            if nests[0].length:
-                ahead = list(_rows_ahead(plan, writer, form.length)) if form is longest else []
-                RowPass(writer, form, ahead).write()
-            else:
-                for one in nests:
-                    writer.write_scalars(one)
+        write_passes(plan, writer)
     pairs = [
         (operands.index(x), list(plan.outputs).index(result)) for x, result in plan.overwriting
     ]
     return build.kernel(b, *operands, overwriting=tuple(pairs))
+
+
+def write_passes(plan: RowPlan, writer: RowWriter) -> None:
+    """What is done at the row that the writer is at.
+
+    Raises: IllegalRewrite when a nest cannot be a part of it.
+    """
+    forms = [PassForm(nests, writer.vector_bytes) for nests in plan.passes]
+    longest = max(forms, key=lambda form: form.length and 1 + form.cost)
+    for form, nests in zip(forms, plan.passes, strict=True):
+        if nests[0].length:
+            ahead = list(_rows_ahead(plan, writer, form.length)) if form is longest else []
+            RowPass(writer, form, ahead).write()
+        else:
+            for one in nests:
+                writer.write_scalars(one)
 
 
 def _rows_ahead(plan: RowPlan, writer: RowWriter, length: int) -> Iterator[RowAhead]:
@@ -106,7 +118,8 @@ def _rows_ahead(plan: RowPlan, writer: RowWriter, length: int) -> Iterator[RowAh
         found: list[tuple[Value, tuple[Affine, ...]]] = []
         for number, operand in enumerate(one.nest.operands):
             if operand in writer.buffers and one.is_at_point(number):
-                found.append(writer.location(one, number))
+                element = writer.location(one, number)
+                found.append((element.buffer, element.indices))
         for number, result in enumerate(one.nest.results):
             rows = writer.rows.get(result)
             if rows is not None and rows.is_whole and one.has_rows(number):
@@ -122,11 +135,10 @@ def _place(build: KernelBuilder, plan: RowPlan, writer: RowWriter) -> None:
     outputs = dict(zip(plan.outputs, build.outputs, strict=True))
     for result, buffer in outputs.items():
         writer.rows[result] = Rows(buffer, result.tensor.shape, is_whole=True)
-    nests = {x: one for group in plan.passes for one in group for x in one.nest.results}
     for result, home in plan.homes.items():
         if home is not None:
             writer.rows[result] = writer.rows[home]
         else:
-            shape = (nests[result].length,)
+            shape = (plan.length_of(result),)
             local = build.local(TensorType(shape, result.tensor.dtype))
             writer.rows[result] = Rows(local, shape, is_whole=False)

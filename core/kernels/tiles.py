@@ -18,13 +18,15 @@ What no tile fits, at the right and at the bottom, has smaller tiles of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Region, Value
+from ..ir.surgery import clone_region
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Yield
 from ..types import PointerType, TensorType
@@ -36,6 +38,7 @@ from .loops import body_of, is_loop, loop_op, make_index
 from .ops import Fma, Kernel, Loop, executed
 from .order import shorten_live_ranges
 from .pack import Panel, read_packed, write_panel
+from .same import written_body
 from .split import balanced, peel, split
 from .unroll import unroll_and_jam
 from .vectorise import vectorise
@@ -160,6 +163,35 @@ def tile_product(
     entry.instructions[:0] = turned
     shorten_live_ranges(entry, aliases=aliases)
 
+
+def tile_once(
+    kernel: Instruction[Kernel],
+    registers: Registers,
+    batch: int = 0,
+    packed: Packing | None = None,
+    blocks: Blocks | None = None,
+    *,
+    turns: bool = False,
+) -> None:
+    """The same; a kernel that is like one that was tiled before becomes a copy of that."""
+    key = written_body(kernel), kernel.op, registers, batch, packed, blocks, turns
+    known = _TILED.get(key)
+    if known is not None:
+        kernel.op, tiled = known
+        kernel.regions = (clone_region(tiled, {}),)
+        return
+    tile_product(kernel, registers, batch, packed, blocks, turns=turns)
+    # a copy, as what follows may change the body
+    _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
+    if len(_TILED) > _MOST_TILED:
+        _TILED.popitem(last=False)
+
+
+_MOST_TILED: Final = 256
+"""More than a program has of different products; each takes some KiB."""
+
+_TILED: Final[OrderedDict[Hashable, tuple[Kernel, Region]]] = OrderedDict()
+"""The kernels of products that this process tiled last, by their loops before: programs have many that are equal."""
 
 _ZERO: Final = IndexSum(0, {})
 

@@ -70,6 +70,7 @@ from .ops import (
     sizes_of,
 )
 from .product_kernels import is_kernel_product, write_product_kernels
+from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .sorting import digit_of, sort_layout
 from .summation import product_chunk, scan_block, scattered_sums
@@ -167,6 +168,7 @@ def _schedule_block(
     write_pieces(body.block)
     read_one_hot_sums(body.block)
     _take_own_outputs(body.block, replaced, target)
+    write_row_blocks(body.block, target)
     write_product_kernels(body.block, target)
     write_row_kernels(body.block, target)
     _join_axes(body.block)

@@ -6,18 +6,14 @@ divides it along k as well, is faster.  A nest that alone reads its result, elem
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
-from ..ir import Block, Builder, Instruction, Region, Value
-from ..ir.surgery import clone_region
-from ..kernels.ops import Kernel
-from ..kernels.products import Epilogue, build_product, is_epilogue
-from ..kernels.same import written_body
-from ..kernels.tiles import Registers, tile_product
+from ..ir import Block, Builder, Instruction, Value
+from ..kernels.products import Epilogue, build_product, is_epilogue, is_product
+from ..kernels.tiles import Registers, tile_once
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
 from ..types import F32, F64
@@ -64,7 +60,7 @@ def write_product_kernels(block: Block, target: Target) -> None:
 
 def is_kernel_product(product: Instruction, target: Target) -> bool:
     """Whether a kernel computes it."""
-    if not isinstance(product.op, MatrixProduct):
+    if not is_product(product):
         return False
     is_narrow = target.has_blas and target.vector_bytes < _LEAST_VECTOR
     if not target.fma or is_narrow or not is_enabled("kernels"):
@@ -132,22 +128,5 @@ def _write_tiled(
     results = build_product(b, op, operands, epilogue, by_rows=plan.blocks is None)
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
-    key = written_body(kernel), kernel.op, registers, batch, plan
-    known = _TILED.get(key)
-    if known is None:
-        tile_product(kernel, registers, batch, plan.packed, plan.blocks, turns=plan.turns)
-        # a copy, as what follows may change the body
-        _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
-        if len(_TILED) > _MOST_TILED:
-            _TILED.popitem(last=False)
-    else:
-        kernel.op, tiled = known
-        kernel.regions = (clone_region(tiled, {}),)
+    tile_once(kernel, registers, batch, plan.packed, plan.blocks, turns=plan.turns)
     return results
-
-
-_MOST_TILED: Final = 256
-"""More than a program has of different products; each takes some KiB."""
-
-_TILED: Final[OrderedDict[Hashable, tuple[Kernel, Region]]] = OrderedDict()
-"""The kernels of products that this process tiled last, by their loops before: programs have many that are equal."""

@@ -23,6 +23,7 @@ from ..kernels.tiles import Blocks, Packing, aliases_of
 from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from . import shared_loops
+from .ops import sizes_of
 from .switches import is_enabled
 from .target import Target
 
@@ -94,6 +95,13 @@ class _Level(NamedTuple):
     extent: int
     tiles: int
     is_free: bool
+
+
+def product_nanoseconds(product: Instruction[MatrixProduct], target: Target) -> float:
+    """About how long a matrix product takes."""
+    _, _, k = sizes_of(product.op, *(operand.tensor for operand in product.operands))
+    result = product.result.tensor
+    return _MULTIPLY * k * result.size / target.lanes(result.dtype.bytes)
 
 
 def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target) -> ProductPlan:

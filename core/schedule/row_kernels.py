@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field
-from typing import Final
+from typing import Final, TypeGuard
 
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Effect, Instruction, Value
@@ -61,19 +62,18 @@ def write_row_kernels(block: Block, target: Target) -> None:
     """Replace groups of nests of a block by kernels."""
     if not is_enabled("rows"):
         return
-    nests = [i for i in block.instructions if is_nest(i)]
-    seeds = {nest.op.extents[:-1] for nest in nests if _is_seed(nest, _Forms())}
+    forms = RowForms()
+    seeds = {i.op.extents[:-1] for i in block.instructions if is_reduction_of_rows(i, forms)}
     if not seeds:
         return
     separate_row_gathers(block, seeds)
-    forms = _Forms()
+    forms = RowForms()
     position, room = 0, _STACK_BYTES
     while position < len(block.instructions):
         instruction = block.instructions[position]
         group = None
-        if is_nest(instruction) and _is_seed(instruction, forms):
-            rows = instruction.op.extents[:-1]
-            group = _grown(block.instructions, position, rows, forms, target)
+        if is_reduction_of_rows(instruction, forms):
+            group = group_of_rows(block.instructions, position, forms, target)
         if group is None:
             position += 1
             continue
@@ -86,7 +86,7 @@ def write_row_kernels(block: Block, target: Target) -> None:
 
 
 @dataclass
-class _Forms:
+class RowForms:
     """The forms by rows of nests, each found once."""
 
     known: dict[tuple[Instruction, int], RowNest | None] = field(
@@ -103,8 +103,10 @@ class _Forms:
         return one if one is not None and one.rows == rows else None
 
 
-def _is_seed(nest: Instruction[Nest], forms: _Forms) -> bool:
-    """Whether a nest reduces rows."""
+def is_reduction_of_rows(nest: Instruction, forms: RowForms) -> TypeGuard[Instruction[Nest]]:
+    """Whether this is a nest that reduces rows."""
+    if not is_nest(nest):
+        return False
     op = nest.op
     if len(op.extents) < 2 or op.extents[-1] < _LEAST_ROW:
         return False
@@ -115,11 +117,11 @@ def _is_seed(nest: Instruction[Nest], forms: _Forms) -> bool:
 
 
 @dataclass
-class _Group:
+class RowGroup:
     """Nests over the same rows, in the instructions of a block from `start` up to `stop`."""
 
     rows: Shape
-    forms: _Forms
+    forms: RowForms
     start: int
     stop: int = 0
     members: list[RowNest] = field(default_factory=list[RowNest])
@@ -213,7 +215,7 @@ class _Group:
 
     def plan(self, target: Target, room: int) -> RowPlan:
         """Where everything lies, with so many bytes for buffers of its own."""
-        outputs = [result for result in self.made if self._escapes(result)]
+        outputs = [result for result in self.made if self.is_read_by_others(result)]
         homes: dict[Value, Value | None] = {}
         for result, (one, number) in self.made.items():
             if result in outputs or not one.has_rows(number):
@@ -279,7 +281,7 @@ class _Group:
                 and written >= last
                 and all(
                     at != written or reader.is_at_point(place)
-                    for at, reader, place in self._reads(result)
+                    for at, reader, place in self.reads(result)
                 )
                 and written > self.pass_of[one.nest]
             ):
@@ -321,7 +323,7 @@ class _Group:
         for operand in dict.fromkeys(operands):
             if base_of(operand) in self.made or is_constant(operand):
                 continue
-            reads = list(self._reads(operand))
+            reads = list(self.reads(operand))
             last = max(at for at, _, _ in reads)
             if not all(reader.length and reader.is_at_point(k) for _, reader, k in reads):
                 continue
@@ -334,7 +336,7 @@ class _Group:
                 ):
                     yield operand, output
 
-    def _reads(self, value: Value) -> Iterator[tuple[int, RowNest, int]]:
+    def reads(self, value: Value) -> Iterator[tuple[int, RowNest, int]]:
         """The passes, members and operands that read a value, or through a view of it."""
         for one in self.members:
             for number, operand in enumerate(one.nest.operands):
@@ -343,27 +345,39 @@ class _Group:
 
     def _last_read(self, result: Value) -> int:
         own = self.pass_of[self.made[result][0].nest]
-        return max((at for at, _, _ in self._reads(result)), default=own)
+        return max((at for at, _, _ in self.reads(result)), default=own)
 
-    def _escapes(self, result: Value) -> bool:
+    def is_read_by_others(
+        self, result: Value, besides: AbstractSet[Instruction] = frozenset()
+    ) -> bool:
         """Whether anybody else reads it."""
-        readers = [result]
-        for value in readers:  # which grows by its views
-            for user in value.uses:
-                if user.op.is_view:
-                    readers += user.results
-                elif user not in self.pass_of:
-                    return True
-        return False
+        return any(
+            not (user.op.is_view or user in self.pass_of or user in besides)
+            for value in with_views(result)
+            for user in value.uses
+        )
 
 
-def _grown(
-    instructions: Sequence[Instruction], seed: int, rows: Shape, forms: _Forms, target: Target
-) -> _Group | None:
-    """The group around a reduction; None if it is not worth it."""
+def with_views(value: Value) -> list[Value]:
+    """A value and those that are views of it."""
+    found = [value]
+    for one in found:  # which grows
+        for user in one.uses:
+            if user.op.is_view:
+                found += user.results
+    return found
+
+
+def group_of_rows(
+    instructions: Sequence[Instruction], seed: int, forms: RowForms, target: Target
+) -> RowGroup | None:
+    """The group around a reduction of rows; None if it is not worth it."""
+    nest = instructions[seed]
+    assert is_nest(nest)
+    rows = nest.op.extents[:-1]
     needed = _makers(instructions, seed, rows, forms)
     start = next(k for k, i in enumerate(instructions[: seed + 1]) if i in needed)
-    group = _Group(rows, forms, start)
+    group = RowGroup(rows, forms, start)
     for position in range(start, min(len(instructions), seed + _WINDOW)):
         instruction = instructions[position]
         op = instruction.op
@@ -376,7 +390,7 @@ def _grown(
 
 
 def _makers(
-    instructions: Sequence[Instruction], seed: int, rows: Shape, forms: _Forms
+    instructions: Sequence[Instruction], seed: int, rows: Shape, forms: RowForms
 ) -> set[Instruction]:
     """The seed, and nests just before it that go through the same rows and make what it reads."""
     near = set(instructions[max(0, seed - _WINDOW) : seed])

@@ -27,6 +27,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "one-hot": "sums of which one element counts, at an index that is read, read that alone",
         "rows": "nests over the same rows are one kernel, which visits each row once",
         "nests": "nests of kinds that kernels have a form for are kernels",
+        "row-blocks": "products and the nests over their rows go together by blocks of rows",
         "prefetch": "rows are fetched to the nearest cache before they are needed",
         "packing": "large operands of products are copied side by side",
     }
