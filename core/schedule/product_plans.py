@@ -61,7 +61,8 @@ _GROUPS: Final = 4
 and into a place for each block 1.2 of it with 256 rows."""
 
 _MOST_GROUPS: Final = 8
-"""The same where there are so many blocks that each thread packs several in one place."""
+"""The same where all places together stay in the second cache: because the operand does, or as there are so many
+blocks that each thread packs several in one place."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     level, grain = _shared(levels, work)
     blocks = None
     if grain and level == len(batch) and by_columns:
-        groups = min(_MOST_GROUPS if count >= 4 * _MOST_GROUPS else _GROUPS, columns.tiles)
+        is_small = count >= 4 * _MOST_GROUPS or _matrix_bytes(b) <= target.l2_bytes // 2
+        groups = min(_MOST_GROUPS if is_small else _GROUPS, columns.tiles)
         blocks = _blocks(vectors, max(count, groups), groups, lanes)
         grain = blocks.columns * blocks.together
     elif count > 1:
