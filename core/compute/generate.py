@@ -29,6 +29,7 @@ from ..ops.nest import Output, build_nest, identity_access, is_nest
 from ..ops.slicing import is_concatenation
 from ..types import TensorType, scalar, written
 from .bodies import bodies_of, unsupported
+from .product_transposes import split_transposes
 from .products import ProductOperand, emit_product, library_product, transposed_product
 
 _SELECTED: Final = 4
@@ -85,6 +86,7 @@ def _generate_block(block: Block, name: str, effects: Effects) -> None:
 
     So an instruction is met when all its users are lowered: what they have folded, and what is dead, never is.
     """
+    split_transposes(block)
     lowered: list[Instruction] = []
     pending = [(instruction, _DEPTH) for instruction in block.instructions]
     b = Builder()

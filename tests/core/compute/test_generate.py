@@ -78,6 +78,29 @@ def test_transposes_fold_into_a_product(flip_u: bool, flip_v: bool, flip_result:
     assert_close(expected, results(module, arguments))
 
 
+def test_products_of_heads_fold_what_moves_the_last_axis() -> None:
+    """Scores q · kᵀ of heads, with k itself for a gradient; what is left are copies of whole rows, k's once."""
+
+    def build(b: Builder, q: Value, k: Value) -> list[Value]:
+        heads = b.emit(Transpose((0, 2, 1, 3)), q)
+        scores = b.emit(Dot(), heads, b.emit(Transpose((0, 2, 3, 1)), k))
+        slope = b.emit(Dot(), scores, b.emit(Transpose((0, 2, 1, 3)), k))
+        other = b.emit(Dot(), b.emit(Transpose((0, 2, 3, 1)), q), scores)
+        return [slope, b.emit(Transpose((0, 3, 1, 2)), other)]
+
+    module = module_of(build, f32(2, 30, 3, 40), f32(2, 30, 3, 40))
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    generate_compute(module)
+    found = [i.op for i in module.functions["main"].entry.instructions]
+    flags = [(i.transpose_a, i.transpose_b) for i in found if isinstance(i, MatrixProduct)]
+    assert sorted(flags) == [(False, False), (False, True), (True, False)]
+    copies = [i for i in found if isinstance(i, Nest)]
+    assert len(copies) == 3  # q, k, and the second result
+    assert all(str(i.accesses[0].indices[-1]) == "d3" for i in copies)
+    assert_close(expected, results(module, arguments))
+
+
 def test_a_product_that_others_use_is_not_transposed_twice() -> None:
     def build(b: Builder, u: Value, v: Value) -> list[Value]:
         product = b.emit(Dot(), u, v)
