@@ -179,7 +179,7 @@ class _Checked:
         array: Array
         if isinstance(out, AnyTensor):
             array = out._array
-        elif isinstance(out, np.ndarray) and not is_masked(out):
+        elif not is_masked(out) and isinstance(out, np.ndarray):
             array = cast("Array", out)
         else:
             raise DTypeError(f"{place} must be a tensor or a NumPy array, and is {_described(out)}")
