@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -181,7 +181,7 @@ class TensorType(Type):
     dtype: DType
 
     def __post_init__(self) -> None:
-        if any(extent < 0 for extent in self.shape):
+        if min(self.shape, default=0) < 0:
             raise ShapeError(
                 f"a tensor cannot have the shape {list(self.shape)}: an axis is negative"
             )
@@ -362,6 +362,7 @@ VOID = TupleType(())
 STACK = StackType()
 
 
+@cache
 def scalar(dtype: DType) -> TensorType:
     """The rank 0 tensor type."""
     return TensorType((), dtype)

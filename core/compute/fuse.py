@@ -277,7 +277,7 @@ class _BlockFusion:
         inits = [None if r.init is None else _read(reads[r.init]) for r in normalized.results]
         needed = [*roots, *(i for each in indices for i in each if isinstance(i, Read))]
         needed += [init for init in inits if init is not None]
-        new = reachable(needed, stop=lambda part: part in cluster.parts)
+        new = reachable(needed, stop=cluster.parts)
         return _FusionCandidate(normalized, axes, roots, indices, inits, new)
 
     def _shared(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types import Shape
-from .scalars import Computed, Coordinate, Read, Scalar, axes_of, operands_of
+from .scalars import Computed, Read, Scalar, axes_of
 
 LOAD = 1.0
 """A load from the nearest cache: an instruction, as an addition is. With 2, the gradient of a variance computes again
@@ -44,13 +44,12 @@ def cost_of(parts: Sequence[Scalar], extents: Shape) -> float:
     varying: set[Scalar] = set()
     cost, loads = 0.0, 0
     for part in parts:
-        operands = operands_of(part)
-        varies = not varying.isdisjoint(operands) or (
-            isinstance(part, Coordinate | Read) and axis in axes_of(part)
-        )
-        if varies:
-            varying.add(part)
+        varies = not varying.isdisjoint(part.operands)
         if isinstance(part, Computed):
             cost += part.op.cost / (1 if varies else walk)
-        loads += isinstance(part, Read) and varies
+        else:
+            varies = varies or axis in axes_of(part)
+            loads += isinstance(part, Read) and varies
+        if varies:
+            varying.add(part)
     return cost + LOAD * max(loads - 1, 0)

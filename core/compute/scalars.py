@@ -10,8 +10,9 @@ equal subexpressions are one object (CSE), and what nobody refers to is not ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -19,7 +20,7 @@ from ..errors import InternalError
 from ..ir import Op, Value
 from ..lazy_dataclass import dataclass
 from ..ops.casting import DataTypeCast
-from ..ops.nest import Affine, Bounds, axes_in
+from ..ops.nest import Affine, Bounds, axes_in, coordinate
 from ..types import I64, DType, TensorType, scalar
 
 
@@ -29,6 +30,8 @@ class Scalar:
 
     number: int
     dtype: DType
+    operands: tuple[Scalar, ...]
+    """The scalars that it directly refers to, read indices included."""
 
 
 @dataclass(eq=False, slots=True)
@@ -46,7 +49,6 @@ class Read(Scalar):
 @dataclass(eq=False, slots=True)
 class Computed(Scalar):
     op: Op
-    operands: tuple[Scalar, ...]
 
 
 ScalarIndex: TypeAlias = Affine | Read
@@ -62,15 +64,15 @@ class ScalarPool:
 
     def coordinate(self, index: Affine) -> Scalar:
         known = self._made.get(index)
-        return known or self._add(index, Coordinate(len(self._made), I64, index))
+        return known or self._add(index, Coordinate(len(self._made), I64, (), index))
 
     def read(self, source: Value, indices: tuple[ScalarIndex, ...], bounds: Bounds) -> Read:
         key = (source, indices, bounds)
         known = self._made.get(key)
         if known is None:
-            known = self._add(
-                key, Read(len(self._made), source.tensor.dtype, source, indices, bounds)
-            )
+            read = tuple(index for index in indices if isinstance(index, Read))
+            dtype = source.tensor.dtype
+            known = self._add(key, Read(len(self._made), dtype, read, source, indices, bounds))
         assert isinstance(known, Read)
         return known
 
@@ -82,7 +84,7 @@ class ScalarPool:
         type = op.infer(*(scalar(operand.dtype) for operand in operands))
         if not isinstance(type, TensorType):
             raise InternalError(f"{op.name} is not a scalar op")
-        return self._add(key, Computed(len(self._made), type.dtype, op, operands))
+        return self._add(key, Computed(len(self._made), type.dtype, operands, op))
 
     def parts(self, root: Scalar) -> Sequence[Scalar]:
         """The subexpressions of a scalar, operands before users, itself last; found once."""
@@ -96,6 +98,8 @@ class ScalarPool:
 
         Reads take the bounds `axes` gives for those of their indices that may now be outside.
         """
+        if axes.is_identity:
+            return root
         known: dict[Scalar, Scalar] = {}
         for part in self.parts(root):
             replaced = self._substituted(part, axes, known)
@@ -107,7 +111,7 @@ class ScalarPool:
     def replaced(self, root: Scalar, others: Mapping[Scalar, Scalar]) -> Scalar:
         """`root` with other scalars for some of its subexpressions."""
         known = dict(others)
-        for part in reachable([root], stop=others.__contains__):
+        for part in reachable([root], stop=others):
             changed = isinstance(part, Computed) and any(known[x] is not x for x in part.operands)
             known[part] = part
             if isinstance(part, Computed) and changed:
@@ -118,6 +122,8 @@ class ScalarPool:
         self, part: Scalar, axes: Substitution, known: dict[Scalar, Scalar]
     ) -> Scalar | None:
         match part:
+            case Computed(op=op, operands=operands):  # most of them
+                return self.computed(op, tuple([known[operand] for operand in operands]))
             case Coordinate(index=index):
                 place = axes.place(index)
                 if isinstance(place, Read) and place.dtype != I64:
@@ -130,8 +136,6 @@ class ScalarPool:
                 if len(found) != len(indices):
                     return None
                 return self.read(source, found, axes.bounds_of(indices, bounds))
-            case Computed(op=op, operands=operands):
-                return self.computed(op, tuple(known[operand] for operand in operands))
             case _:
                 return None
 
@@ -151,6 +155,12 @@ class Substitution:
     unsafe: frozenset[int] = frozenset()
     bounds: Bounds = Bounds.INSIDE
 
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether each coordinate stays what it is."""
+        places = enumerate(self.places)
+        return not self.unsafe and all(place == coordinate(axis) for axis, place in places)
+
     def place(self, index: Affine) -> ScalarIndex | None:
         """`index` after the replacement; None when it would have to compute with a read index."""
         axis = index.axis
@@ -166,31 +176,19 @@ class Substitution:
         return self.bounds if axes_in(indices) & self.unsafe else known
 
 
-def reachable(
-    roots: Iterable[Scalar], *, stop: Callable[[Scalar], bool] | None = None
-) -> list[Scalar]:
-    """The subexpressions of the roots, operands before users, cut off at `stop`."""
+def reachable(roots: Iterable[Scalar], *, stop: Container[Scalar] = ()) -> list[Scalar]:
+    """The subexpressions of the roots, operands before users, cut off at those in `stop`."""
     found: set[Scalar] = set()
     pending = list(roots)
     while pending:
         current = pending.pop()
-        if current in found or (stop is not None and stop(current)):
-            continue
-        found.add(current)
-        pending.extend(operands_of(current))
+        if current not in found and current not in stop:
+            found.add(current)
+            pending += current.operands
     return sorted(found, key=_NUMBER)
 
 
 _NUMBER = attrgetter("number")
-
-
-def operands_of(part: Scalar) -> Sequence[Scalar]:
-    """The scalars that `part` directly refers to, read indices included."""
-    if isinstance(part, Computed):
-        return part.operands
-    if isinstance(part, Read) and any(isinstance(index, Read) for index in part.indices):
-        return [index for index in part.indices if isinstance(index, Read)]
-    return ()
 
 
 def axes_of(part: Scalar) -> frozenset[int]:

@@ -21,6 +21,7 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, ClassVar, Final, TypeAlias, TypeGuard
 
 import numpy as np
@@ -63,17 +64,20 @@ class Affine:
     @property
     def axis(self) -> int | None:
         """The axis, when this is exactly one coordinate."""
-        if self.constant or len(self.terms) != 1 or self.terms[0][1] != 1:
+        terms = self.terms
+        if len(terms) != 1 or self.constant:
             return None
-        return self.terms[0][0]
+        ((axis, coefficient),) = terms
+        return axis if coefficient == 1 else None
 
     def coefficient(self, axis: int) -> int:
         return dict(self.terms).get(axis, 0)
 
     def substitute(self, replacements: Sequence[Affine]) -> Affine:
         """This map after each coordinate `d_k` is replaced by `replacements[k]`."""
-        if self.axis is not None:
-            return replacements[self.axis]
+        own = self.axis
+        if own is not None:
+            return replacements[own]
         result = Affine(self.constant)
         for axis, coefficient in self.terms:
             result = result + replacements[axis] * coefficient
@@ -107,6 +111,7 @@ class Loaded:
 Index: TypeAlias = Affine | Loaded
 
 
+@cache
 def coordinate(axis: int) -> Affine:
     """`d_axis`."""
     return Affine(0, ((axis, 1),))
