@@ -50,13 +50,16 @@ class Loops(Nest):
     `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
 
     The loop over an axis is several, one after the other, that begin at its `cuts`: (axis, point), in order.
+
+    In a group that goes through its rows block by block, those of the outputs `ahead` are fetched a block ahead.
     """
 
     name: ClassVar[str] = "loops"
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] [cut {cuts}]"
+        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] [cut {cuts}] "
+        "[ahead {ahead}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
@@ -68,6 +71,7 @@ class Loops(Nest):
     compensated: bool = False
     scattered: tuple[int, ...] = ()
     cuts: tuple[tuple[int, int], ...] = ()
+    ahead: tuple[int, ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes

@@ -45,6 +45,7 @@ from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
 from .arena import aligned
 from .block_groups import group_in_blocks
+from .blocks_ahead import outputs_ahead
 from .buffer_assignment import (
     BlockResults,
     assign_buffers,
@@ -180,7 +181,9 @@ def _schedule_block(
     steps = group_in_blocks(group_nests(steps, target), target)
     steps = write_nest_kernels(steps, target)
     instructions = [step.instruction for step in steps]
-    ops = [_decided(step) for step in steps]
+    contracted = contract(steps)
+    ahead = outputs_ahead(steps, contracted, target)
+    ops = [_decided(step, ahead.get(step.instruction, ())) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
@@ -188,7 +191,7 @@ def _schedule_block(
         _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
-        contract(steps),
+        contracted,
         reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )
@@ -256,12 +259,13 @@ def _without_lapack(instruction: Instruction) -> NNKitError:
     )
 
 
-def _decided(step: GroupedInstruction) -> Op:
+def _decided(step: GroupedInstruction, ahead: tuple[int, ...]) -> Op:
     """The op with what the schedule decides of it."""
     instruction = step.instruction
     if step.loops is not None:
         cuts = plan_cuts(instruction, step.loops)
-        return replace(step.loops, scattered=scattered_sums(instruction, step.loops), cuts=cuts)
+        sums = scattered_sums(instruction, step.loops)
+        return replace(step.loops, scattered=sums, cuts=cuts, ahead=ahead)
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))

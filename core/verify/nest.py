@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..compute.contracted import is_contracted
+from ..compute.footprint import footprint
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
@@ -19,6 +20,7 @@ from ..schedule.ops import (
     is_loops,
     is_scattered_sum,
     makes_buffers,
+    row_block,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
@@ -140,10 +142,22 @@ def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
             yield f"the loop over {op.extents[axis]} points is cut at {point}"
     if list(op.cuts) != sorted(set(op.cuts)):
         yield f"cuts {list(op.cuts)} are not in order"
+    if any(not _is_ahead(op, number) for number in op.ahead):
+        yield f"outputs {list(op.ahead)} have no rows to be fetched a block ahead"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
+
+
+def _is_ahead(op: Loops, number: int) -> bool:
+    """Whether a nest over blocks of rows, of which there are two at least, writes to rows of the output in turn."""
+    block = row_block(op)
+    if not block or not 0 <= number < len(op.outputs) or op.extents[op.order[0]] < 2 * block:
+        return False
+    written = op.outputs[number]
+    rows = footprint(written.type.shape, written, op.extents, op.order[0])
+    return rows is not None and rows.row is not None
 
 
 def _is_block(op: Loops, number: int) -> bool:

@@ -16,24 +16,25 @@ from contextlib import contextmanager
 
 from ...core.compute.bodies import base_of
 from ...core.compute.contracted import bytes_of_row
+from ...core.compute.footprint import footprint
 from ...core.ir.instruction import Instruction
-from ...core.ir.placement import Place
+from ...core.ir.placement import ALIGNMENT, Place
 from ...core.lazy_dataclass import dataclass
 from ...core.schedule.arena import aligned
 from ...core.schedule.cuts import is_short
 from ...core.schedule.nest_kernels import selects_by_place
-from ...core.schedule.ops import Loops, is_folded
+from ...core.schedule.ops import Loops, is_folded, row_block
 from ...core.types import TensorType
 from .checks import Checks
 from .element_access import element_address, offset_bytes, opaque_address
 from .elements import add_compensated, combine, corrected, identity, reduce_lanes
 from .fill import write_copy, write_corrected, write_fill, write_folded, write_zeros
-from .indices import multiply_constant
+from .indices import add_constant, multiply_constant
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
 from .nest_plan import NestPlan, plan_nest
 from .point import PointWriter
 from .steps import LoopShape, OutputPlan
-from .writer import I8, FunctionWriter, Register
+from .writer import I8, I64, FunctionWriter, Register, constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +237,7 @@ class NestWriter:
         self.spans[self.plan.axes[level]] = span
         if level == 0:
             self._move_windows(span)
+            self._fetch_ahead(span)
         if level not in self.plan.afresh:
             return list(totals)
         return [self._start(target) for target in self._carried(level)]
@@ -249,6 +251,25 @@ class NestWriter:
             before = multiply_constant(self.w, first, -window.row_bytes)
             base = element_address(self.w, self.bases[window.number], I8, before)
             self.point.slots[1 + window.number] = base
+
+    def _fetch_ahead(self, span: BlockRange) -> None:
+        """Fetch the rows of the block after this one, which may be part of it, of outputs that are."""
+        if span.start is None:
+            return
+        op, w = self.op, self.w
+        rows, block = op.extents[op.order[0]], row_block(op)
+        for number in op.ahead:
+            written, base = op.outputs[number], self.bases[len(op.accesses) + number]
+            found = footprint(written.type.shape, written, op.extents, op.order[0])
+            assert found is not None and found.row is not None
+            bytes = found.stride * written.type.dtype.bytes
+            first = w.smin(add_constant(w, span.start, block), constant(I64, rows - block))
+            first = multiply_constant(w, add_constant(w, first, found.row), bytes)
+            at = element_address(w, base, I8, first)
+            line, end = constant(I64, ALIGNMENT), constant(I64, bytes * block)
+            with w.loop(constant(I64, 0), end, line, guarded=False) as loop:
+                w.prefetch(w.gep(at, I8, loop.index))
+                loop.carry()
 
     def leave_block(
         self, level: int, totals: Sequence[Register], inner: Sequence[Register]

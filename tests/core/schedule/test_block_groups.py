@@ -169,6 +169,25 @@ def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert contracted > 10
 
 
+def test_rows_of_large_results_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for all members that write there, and never those of what has room for a block."""
+    function = scheduled(Rows(2, 3200), is_fused=False, bytes=32)
+    ahead = [
+        (instruction.op.group, instruction.results[written.within or number], written)
+        for instruction in function.entry.instructions
+        if isinstance(instruction.op, Loops)
+        for number, written in enumerate(instruction.op.outputs)
+        if number in instruction.op.ahead
+    ]
+    assert ahead
+    for _, result, written in ahead:
+        assert written.type.bytes > 4096
+        assert result.producer and result.producer.placement.results[result.index].space != "block"
+    monkeypatch.setenv(VARIABLE, "prefetch")
+    alone = scheduled(Rows(2, 3200), is_fused=False, bytes=32)
+    assert not any(i.op.ahead for i in alone.entry.instructions if isinstance(i.op, Loops))
+
+
 def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "contract")
     whole = scheduled(Rows(1, 3200), is_fused=False, bytes=32)

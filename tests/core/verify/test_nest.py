@@ -133,6 +133,16 @@ def test_rule_29_blocks() -> None:
     )
 
 
+def test_rule_29_ahead() -> None:
+    verify(loops(order=(0, 0), blocks=(2, 0), group=0, ahead=(0,)))
+    for wrong in (
+        loops(ahead=(0,)),
+        loops(order=(0, 0), blocks=(2, 0), group=0, ahead=(1,)),
+        loops(order=(0, 0), blocks=(4, 0), group=0, ahead=(0,)),
+    ):
+        assert "have no rows to be fetched a block ahead" in found(wrong)
+
+
 def test_rule_29_cuts() -> None:
     verify(loops(cuts=((0, 1), (0, 3))))
     assert "the loop over axis 1 cannot be cut" in found(loops(cuts=((1, 1),)))
