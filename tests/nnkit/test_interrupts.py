@@ -236,6 +236,42 @@ def test_ctrl_c_is_a_keyboard_interrupt() -> None:
         assert time.monotonic() - start < SOON * PATIENCE
 
 
+CTRL_C_IN_PRODUCTS = """
+import signal
+import numpy as np, nnkit as nk
+from nnkit import Rep, Scalar, Tensor2D, f32, i64
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+@nk.staged
+def power(n: Rep[Scalar[i64]], x: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+    return nk.fori(0, n, lambda _, y: (y @ x) @ x.T, x)
+
+x = Tensor2D(np.linalg.qr(np.random.default_rng(0).normal(size=(700, 700)))[0].astype(np.float32))
+power.compile(i64(1), x)
+assert "kernel of" in power.ir(i64(1), x, stage="schedule")
+print("ready", flush=True)
+try:
+    power(i64(1 << 60), x)
+except KeyboardInterrupt:
+    print("interrupted", np.abs(power(i64(2), x).numpy() - x.numpy()).max() < 1e-4, flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_ctrl_c_ends_kernels_of_products(threads: str) -> None:
+    """Of 0.7 G operations each, in the main thread, which shares them with those of the pool."""
+    command = [sys.executable, "-c", CTRL_C_IN_PRODUCTS]
+    environment = {**os.environ, "NNKIT_NUM_THREADS": threads}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted True\n"
+        assert time.monotonic() - start < SOON * PATIENCE
+
+
 def test_short_calls_do_not_wait_for_threads_that_compute_in_python() -> None:
     """They keep the GIL: giving it up would cost each of them 5 ms here."""
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 
 import nnkit as nk
@@ -62,3 +66,50 @@ def test_bits_are_those_of_one_thread() -> None:
     )
     for one, other in zip(wanted[1:], expected, strict=True):
         np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+LIMITED = """
+import os, resource
+import numpy as np, nnkit as nk
+from nnkit import Rep, Tensor2D, f32
+
+@nk.staged
+def layers(x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+    return nk.tanh(x @ w) @ w
+
+rng = np.random.default_rng(0)
+x, w = (rng.normal(size=(n, 256)).astype(np.float32) / 16 for n in (40_000, 256))
+few = slice(0, 99)
+wanted = np.tanh(x[few] @ w) @ w
+layers(x[few], w)  # too small for several threads
+layers.compile(x, w)
+spare = layers.memory_analysis(x, w).temporary_bytes
+arguments = nk.Tensor2D(x), nk.Tensor2D(w)
+
+def limit(more):
+    taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + more, resource.RLIM_INFINITY))
+
+def run():
+    return np.abs(layers(*arguments).numpy()[few] - wanted).max() < 1e-4
+
+assert spare > 2**25  # which malloc never has left
+limit(x.nbytes + spare // 2)  # a result, and neither an arena nor the stack of a thread
+try:
+    run()
+except MemoryError as error:
+    assert f"{spare // 10**6}" in str(error).replace(",", ""), error
+    print("refused", flush=True)
+limit(x.nbytes + spare + 6_000_000)  # an arena, and no stack
+print(run(), flush=True)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+print(run(), flush=True)
+"""
+
+
+def test_a_call_without_memory_for_panels_or_threads() -> None:
+    """It is refused, or done by one thread, and the next one is right."""
+    environment = {**os.environ, "NNKIT_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", LIMITED]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert found.stdout.split() == ["refused", "True", "True"], found.stderr
