@@ -23,6 +23,10 @@ from .core.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, Array, DType
 SURFACE = (F16, BF16, F32, F64, I8, I32, I64, BOOL)
 """The element types a user can name."""
 
+_CACHE_LINE = 64
+_LEAST_ALIGNED = 512
+"""Bytes of an array from which its place in memory matters more than making a view of it."""
+
 
 def surface_name(dtype: DType) -> str:
     """The name of an element type in the user's language."""
@@ -60,11 +64,22 @@ def adopt(
         )
     stored = _as_storage(array, name, dtype)
     if not (stored.flags.c_contiguous and stored.flags.aligned) or copy is True:
-        return np.array(stored, order="C", copy=True)
+        return copied(stored)
     is_own = stored is not array and stored.flags.owndata  # converted just now
     if copy is False or is_own or _is_frozen(stored):
         return stored.view()
-    return stored.copy()
+    return copied(stored)
+
+
+def copied(array: Array) -> Array:
+    """A copy in C order that begins with a cache line, unless it is small: vectors then lie in one line each."""
+    if array.nbytes < _LEAST_ALIGNED:
+        return np.array(array, order="C", copy=True)
+    memory = np.empty(array.nbytes + _CACHE_LINE, np.uint8)
+    first = -memory.__array_interface__["data"][0] % _CACHE_LINE
+    made = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
 
 
 def _is_frozen(array: Array) -> bool:

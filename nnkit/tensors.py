@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, cast
 import numpy as np
 
 from . import missing_names
-from .arrays import adopt, from_numbers, is_array, stored_dtype
+from .arrays import adopt, copied, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
@@ -291,7 +291,7 @@ class AnyTensor(TensorOperators):
         return self
 
     def __deepcopy__(self: _Tensor, memo: dict[int, Any]) -> _Tensor:
-        return type(self)(self._array.copy(), self.dtype, copy=False)
+        return type(self)(copied(self._array), self.dtype, copy=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._array.view(), self.dtype)

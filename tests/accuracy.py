@@ -143,7 +143,7 @@ FUNCTIONS: dict[str, Row] = {
                 (2**0.5 - 1, 2**0.5 + 1)),
     "sinh": Row(1.7, 1.7, mpmath.sinh, (-_INF, -0.0, 0, _INF), _EXPONENTS, (*_OVERFLOWS, 1.0)),
     "cosh": Row(1.5, 1.5, mpmath.cosh, (_INF, 1, 1, _INF), _EXPONENTS, _OVERFLOWS),
-    "tanh": Row(1.4, 1.5, mpmath.tanh, (-1, -0.0, 0, 1), ((-1, 1), (-10, 10), (-25, 25)), (0.6,)),
+    "tanh": Row(1.9, 1.9, mpmath.tanh, (-1, -0.0, 0, 1), ((-1, 1), (-10, 10), (-25, 25)), (0.55,)),
     "asinh": Row(0.51, 1.8, mpmath.asinh, (-_INF, -0.0, 0, _INF), ((-1, 1), (-100, 100)), (2.0**54,)),
     "acosh": Row(0.51, 1.85, mpmath.acosh, (_NAN, _NAN, _NAN, _INF), ((1, 2), (1, 1.01), (1, 1e10)),
                  (1.0, 2.0**54)),

@@ -95,7 +95,7 @@ COMPOSED: dict[str, Composed] = {
     "softplus": Composed(2, 2, _softplus),
     "log_sigmoid": Composed(2, 2, lambda x: -_softplus(-x)),
     "silu": Composed(3, 3, lambda x: _times(x, _logistic(x)), _of_underflow, (-750, 50)),
-    "mish": Composed(3.2, 3.2, _mish, _of_underflow, (-750, 50)),
+    "mish": Composed(3.8, 3.8, _mish, _of_underflow, (-750, 50)),
     "gelu": Composed(3, 3, lambda x: _times(x, _below(x)), _of_argument, (-40, 10)),
     "hypot": Composed(2, 2, np.hypot, operands=2),
     "atan2": Composed(1.7, 2.3, np.arctan2, operands=2),

@@ -19,7 +19,7 @@ from ..types import DType, PointerType, TensorType
 from .errors import IllegalRewrite
 from .indices import BufferAccess, IndexSum, access_of, compute_index, indices_of, set_indices
 from .loops import apply_op, body_of
-from .ops import AffineIndex, AllocateLocal, Fma, LaneNumbers, LoadAt, StoreAt
+from .ops import AffineIndex, AllocateLocal, LaneNumbers, LoadAt, StoreAt
 
 
 @dataclass
@@ -133,7 +133,7 @@ class LaneForm:
             return user.results if access is not None and self._moves(access) else ()
         terms: Mapping[Value, int] = self.sums[user].terms if isinstance(op, AffineIndex) else {}
         is_affine = self.index in terms and (value is self.index or value not in terms)
-        if is_affine or isinstance(op, Pointwise | Fma):
+        if is_affine or isinstance(op, Pointwise):
             return user.results
         raise IllegalRewrite(f"{op.name} has no form for an operand that varies by lane")
 

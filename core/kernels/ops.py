@@ -41,6 +41,7 @@ from ..ir.instruction import Effect, Instruction, Op, Pure, Value
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
+from ..ops.forms import Pointwise
 from ..ops.fused import fused_multiply_add
 from ..ops.nest import Affine
 from ..stage import Stage, Stages
@@ -258,7 +259,7 @@ class PrefetchAt(_Access):
         return ()
 
 
-class Fma(Pure):
+class Fma(Pointwise):
     """x · y + z with one rounding, of f32 or f64; scalars among vectors count for each lane."""
 
     name: ClassVar[str] = "fma"

@@ -384,6 +384,8 @@ def best_tile(
 
     `depth` is how many products each element is a sum of, in all matrices of a batch together.
     """
+    if rows == 1:  # a vector of B is part of the one instruction that it is used in
+        return Tile(1, registers.count // 2)
     found = [
         Tile(count, vectors)
         for vectors in range(1, _MOST_VECTORS + 1)

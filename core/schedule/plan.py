@@ -1,9 +1,9 @@
 """Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
 1. Have nests write pieces of concatenations in place (`concatenations`), read the one element that a sum consists of
-   (`one_hot_sums`), and give every output a buffer of its own.  Matrix products become kernels, with what follows them
-   (`product_kernels`), and so do nests over the same rows (`row_kernels`); in those that are left, axes are joined that
-   are walked through as one (`collapse`).
+   (`one_hot_sums`), multiply and add in one instruction (`kernels.multiply_add`), and give every output a buffer of its
+   own.  Matrix products become kernels, with what follows them (`product_kernels`), and so do nests over the same rows
+   (`row_kernels`); in those that are left, axes are joined that are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
 4. Find a place for every buffer (`contraction`, `buffer_assignment`).
@@ -36,10 +36,11 @@ from ..ir import (
     Stage,
     Value,
 )
+from ..kernels.multiply_add import multiply_and_add
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.byte_memory import BYTE_MEMORY
-from ..ops.nest import Nest, Yield
+from ..ops.nest import Nest, Yield, is_nest
 from ..ops.scan import Scan
 from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
@@ -75,6 +76,7 @@ from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .sorting import digit_of, sort_layout
 from .summation import product_chunk, scan_block, scattered_sums
+from .switches import is_enabled
 from .target import Target
 
 
@@ -168,6 +170,9 @@ def _schedule_block(
     replaced = body.replaced
     write_pieces(body.block)
     read_one_hot_sums(body.block)
+    if target.fma and is_enabled("fma"):
+        for nest in filter(is_nest, body.block.instructions):
+            multiply_and_add(nest)
     _take_own_outputs(body.block, replaced, target)
     write_row_blocks(body.block, target)
     write_product_kernels(body.block, target)

@@ -6,6 +6,7 @@ divides it along k as well, is faster.  A nest that alone reads its result, elem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from ..kernels.products import Epilogue, build_product, is_epilogue, is_product
 from ..kernels.tiles import Registers, tile_once
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
-from ..types import F32, F64
+from ..types import F32, F64, TensorType
 from .ops import is_one_product, sizes_of
 from .product_plans import plan_product
 from .switches import is_enabled
@@ -30,6 +31,9 @@ MOST_SUMMED: Final = 64 * 1024
 
 _LEAST_ROWS: Final = 4
 """Rows from which it pays to turn the columns of the other matrix."""
+
+_LEAST_SUMS: Final = 4
+"""Vectors of columns from which a vector times a matrix is a kernel: with fewer, each step waits for the one before."""
 
 _LEAST_VECTOR: Final = 32
 """Bytes of a vector register from which kernels are faster than a BLAS; where there is none, any kernel is."""
@@ -69,12 +73,25 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
     m, n, k = sizes_of(product.op, a, b)
     return (
         a.dtype in (F32, F64)
-        and min(m, n) > 1
+        and n > 1
         and (m >= _LEAST_ROWS or not product.op.transpose_b)
+        and (m > 1 or _is_wide(b, target))
         and 0 < k <= MOST_SUMMED
         and product.result.tensor.size > 0
         and (m * n * k < MOST_WORK or not target.has_blas)
     )
+
+
+def _is_wide(matrix: TensorType, target: Target) -> bool:
+    """Whether the product of a vector and a matrix is one of tiles: all that each of its rows has, or a large part.
+
+    Of a matrix in the second-level cache, as no more than a part of a row is read at a time; and where few columns are
+    left, the sum of which waits for itself alone.
+    """
+    columns, lanes = matrix.shape[-1], target.lanes(matrix.dtype.bytes)
+    least = _LEAST_SUMS if columns % lanes == 0 else 8 * _LEAST_SUMS
+    is_near = math.prod(matrix.shape[-2:]) * matrix.dtype.bytes <= target.l2_bytes
+    return is_near and columns >= least * lanes
 
 
 def epilogue_of(product: Instruction) -> Epilogue | None:

@@ -112,7 +112,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     (m, n), k = result.shape[-2:], a.shape[-2 if op.transpose_a else -1]
     lanes = target.lanes(b.dtype.bytes)
     packed = _packing(op, b, m, target)
-    is_large = _matrix_bytes(b) > target.l2_bytes // 2
+    is_large = m > 1 and _matrix_bytes(b) > target.l2_bytes // 2
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
     count = _least_blocks(vectors, row, target) if packed or is_large else 1
     by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
@@ -140,7 +140,8 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
 def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
     """How the second operand is packed, if it is."""
     bytes = _matrix_bytes(b)
-    is_worth = bytes > target.l2_bytes // 2 or (bytes >= 4 * target.l1_bytes and m >= _LEAST_REUSED)
+    is_worth = m > 1 and bytes > target.l2_bytes // 2
+    is_worth = is_worth or (bytes >= 4 * target.l1_bytes and m >= _LEAST_REUSED)
     if not op.transpose_b and not (is_worth and is_enabled("packing")):
         return None
     row_axis = b.rank - (1 if op.transpose_b else 2)

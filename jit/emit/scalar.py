@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir.instruction import Op
+from ...core.kernels.ops import Fma
 from ...core.ops.arithmetic import FloorDivide, Modulo, Relu, StrongMultiply, TruncateDivide
 from ...core.ops.bits import Reinterpret
 from ...core.ops.bitwise import BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight
@@ -228,6 +229,7 @@ _RULES: Final[Mapping[type[Op], ScalarRule]] = MappingProxyType(
         Select: _of_operands(_select),
         Relu: _of_operands(_relu),
         StrongMultiply: _of_operands(_strong_multiply),
+        Fma: _of_operands(FunctionWriter.fma),
         StopGradient: _of_operands(_same),
         StraightThrough: _of_operands(_same),
         DataTypeCast: _cast,

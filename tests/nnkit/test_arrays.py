@@ -64,6 +64,15 @@ def test_other_layouts_are_copied(name: str) -> None:
     np.testing.assert_array_equal(array, VALUES)
 
 
+def test_copies_begin_with_a_cache_line_unless_they_are_small() -> None:
+    for count in (1, 127, 128, 1000, 100_000):
+        array = np.arange(count, dtype=np.float32)
+        made = adopt(array, name="Tensor1D", rank=1, dtype=F32)
+        assert not np.shares_memory(made, array)
+        assert array.nbytes < 512 or made.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(made, array)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0), (1, 1)])
 def test_empty_axes_are_kept(shape: tuple[int, int]) -> None:
     assert adopted(np.zeros(shape, np.int8)).shape == shape

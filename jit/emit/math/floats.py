@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 from ....core.lazy_dataclass import dataclass
 from ..writer import FunctionWriter, Register, ScalarName, constant
 
+_LONG = 7
+"""Coefficients from which x² is there before a polynomial has used as many."""
+
 Unary = Callable[[FunctionWriter, Register], Register]
 
 
@@ -70,6 +73,16 @@ def horner(w: FunctionWriter, x: Register, coefficients: Sequence[float]) -> Reg
     for coefficient in reversed(coefficients[:-1]):
         result = w.multiply_add(x, result, like(x, coefficient))
     return result
+
+
+def even_odd(
+    w: FunctionWriter, x: Register, square: Register, coefficients: Sequence[float]
+) -> Register:
+    """The polynomial of `horner`; a long one as E(x²) + x · O(x²): as many instructions, half the latency."""
+    if len(coefficients) < _LONG:
+        return horner(w, x, coefficients)
+    even = horner(w, square, coefficients[::2])
+    return w.multiply_add(x, horner(w, square, coefficients[1::2]), even)
 
 
 def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:

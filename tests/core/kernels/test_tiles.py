@@ -49,7 +49,8 @@ def test_tiles_fit_the_registers() -> None:
         for rows in (1, 2, 5, 16, 64, 100, 1000):
             for columns in (1, 3, 16, 17, 100, 512):
                 tile = best_tile(rows, columns, 100, registers)
-                assert tile.rows * tile.vectors + tile.vectors + 1 < registers.count
+                read = tile.vectors if rows > 1 else 1
+                assert tile.rows * tile.vectors + read + 1 < registers.count
     large = best_tile(512, 512, 512, AVX512)
     assert large.rows * large.vectors >= 24
     few = best_tile(64, 64, 1, AVX512)

@@ -75,6 +75,21 @@ def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
     assert_close(expected, results(module, arguments))
 
 
+def test_a_vector_times_a_matrix_of_wide_rows_is_a_kernel() -> None:
+    """Where all lanes of four vectors are full, or few of many are not, and the matrix is in a near cache."""
+    target = Target(fma=True, l2_bytes=1 << 17)
+    rows = ((600, 48, True), (60, 517, True), (600, 44, False), (2000, 16, False), (600, 64, False))
+    for k, n, is_kernel in rows:
+        module = module_of(lambda b, x, w: b.emit(Dot(), x, w), f32(1, k), f32(k, n))
+        arguments = arguments_for(module)
+        expected = results(module, arguments)
+        generate_compute(module)
+        schedule(module, target)
+        ops = {type(i.op) for i in module.functions["main"].entry.instructions}
+        assert (Kernel if is_kernel else Gemm) in ops, (k, n)
+        assert_close(expected, results(module, arguments))
+
+
 def test_the_stage_is_checked() -> None:
     module = module_of(lambda b, x: b.emit(Add(), x, x), f32(2))
     with pytest.raises(InternalError, match="cannot be scheduled"):

@@ -45,6 +45,7 @@ SIZES: tuple[tuple[int, int, int], ...] = (
     (7, 70, 65),
     (130, 16, 16),
     (2, 90, 100),
+    (1, 530, 128),
     (16, 530, 17),  # more than are added one by one
     (33, 1026, 3),
     (9, 20, 150),
