@@ -101,6 +101,9 @@ class Kernel(Pure):
 _INSTRUCTION = 0.15
 """Nanoseconds of an instruction of a vector or scalar: two begin per cycle, at 3.3 GHz."""
 
+_REGISTER = 64
+"""Bytes of a wide register."""
+
 
 @dataclass(frozen=True)
 class Loop(Structured):
@@ -419,8 +422,12 @@ def _lanes(instruction: Instruction) -> int:
 
 def _registers(instruction: Instruction) -> int:
     """How many registers the widest of its vectors takes, of a machine with wide ones."""
-    values = (*instruction.operands, *instruction.results)
-    return max([1, *(-(-x.type.bytes // 64) for x in values if isinstance(x.type, TensorType))])
+    most = _REGISTER
+    for value in (*instruction.operands, *instruction.results):
+        type = value.type
+        if isinstance(type, TensorType) and type.shape:  # scalars are most of them
+            most = max(most, type.bytes)
+    return -(-most // _REGISTER)
 
 
 def _check_access(
