@@ -12,15 +12,18 @@ from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction
 from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
+from ..ops.combinator import Combinator
 from ..ops.comparison import Select
-from ..ops.nest import Bounds, Loaded, Nest, Output
-from ..types import I64, DType
+from ..ops.nest import Bounds, Loaded, Output, axes_in
+from ..types import BOOL, I64, DType
 from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
 from .group import GroupedInstruction
-from .nest_writer import NestLevels, NestLoopWriter
-from .ops import Loops
+from .nest_levels import NestLevels
+from .nest_writer import NestLoopWriter
+from .ops import Loops, compensated_outputs
 from .shared_loops import blocks_of_work, nanoseconds_of
+from .summation import scattered_sums
 from .switches import is_enabled
 from .target import Target
 
@@ -41,15 +44,17 @@ def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
         yield "it shares its outermost loop with others"
     if 0 in op.extents:
         yield "it has no points"
-    if loops.blocks:
-        yield "sums in blocks"
+    if compensated_outputs(loops) or scattered_sums(instruction, loops):
+        yield "it adds to sums in memory"
+    if _shares_totals(instruction, loops):
+        yield "threads share its totals"
     for access in op.accesses:
         if access.bounds is not Bounds.INSIDE or any(
             isinstance(index, Loaded) for index in access.indices
         ):
             yield f"it reads at {access}"
     for written in op.outputs:
-        if not _is_written_once(written, op):
+        if not _is_written_once(written, loops):
             yield f"it writes {written}"
     body = instruction.regions[0].entry
     for computed in body.instructions[:-1]:
@@ -77,16 +82,30 @@ def selects_by_place(body: Block, rank: int) -> bool:
     return False
 
 
-def _is_written_once(written: Output, op: Nest) -> bool:
-    """Whether each element is written at one point, or joins axes that the result does not have."""
+def _is_written_once(written: Output, loops: Loops) -> bool:
+    """Whether each element is written at one point, or when all loops that are inside of it have run."""
     if (written.bounds, written.init, written.within) != (Bounds.INSIDE, None, None):
         return False
     kept = written.kept_axes
-    if kept is None or tuple(op.extents[axis] for axis in kept) != written.type.shape:
+    if kept is None or tuple(loops.extents[axis] for axis in kept) != written.type.shape:
         return False
-    return written.combinator is None and all(
-        axis in kept or extent == 1 for axis, extent in enumerate(op.extents)
-    )
+    is_bool = written.type.dtype is BOOL
+    if is_bool and written.combinator not in (None, Combinator.AND, Combinator.OR):
+        return False
+    order = [axis for axis in loops.order if loops.extents[axis] > 1]
+    inside = max([n for n, axis in enumerate(order) if axis in kept], default=-1) + 1
+    joined = [axis for axis in order if axis not in kept]
+    if written.combinator is None:
+        return not joined
+    return not any(axis in joined for axis in order[:inside])
+
+
+def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
+    """Whether the outermost loop is over what is joined, and long enough for threads."""
+    if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
+        return False
+    outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
+    return any(w.combinator is not None and outer not in axes_in(w.indices) for w in loops.outputs)
 
 
 def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
@@ -121,9 +140,9 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
 def _grain(instruction: Instruction, loops: Loops) -> int:
     """Points of the outermost loop that are a block of those that threads share; 0 if one thread runs them all."""
     blocks = blocks_of_work(nanoseconds_of(instruction, loops))
-    if blocks < 2 or not loops.order:
+    outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
+    if blocks < 2 or outer is None:
         return 0
-    outer = loops.order[0]
     unit = loops.lanes if outer == loops.vector else 1
     done = loops.extents[outer] - loops.extents[outer] % unit
     return -(-done // (blocks * unit)) * unit

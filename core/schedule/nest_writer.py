@@ -25,102 +25,31 @@ import numpy as np
 
 from ..ir import Instruction, Value
 from ..ir.instruction import Op
-from ..kernels.bodies import factors_of
 from ..kernels.build import KernelBuilder
 from ..kernels.indices import IndexSum
 from ..kernels.ops import Fma, LaneNumbers, ReduceLanes
+from ..kernels.pairs import add_compensated, corrected
 from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
+from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
-from ..ops.literal import Literal, dense, literal_of, splat, splat_literal
+from ..ops.literal import Literal, dense, splat
 from ..ops.nest import Affine, Index, axes_in
 from ..ops.reduction import Broadcast
-from ..types import BOOL, DType, TensorType, scalar
+from ..types import BOOL, F32, DType, TensorType, scalar
 from .cuts import comparisons, decided_comparison, is_short, parts_of
-from .ops import Loops, cuts_of
+from .nest_levels import NestLevels, WrittenResult
+from .ops import cuts_of
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenResult:
-    """A result: the value of the body that is written, and the level at which its reduction begins, if it is one."""
+class AxisBlock:
+    """A block of an axis: so many points from `start` on; or, without it, all those from `length` on, in no round."""
 
-    number: int
-    value: Value
-    begins: int | None
-    inside: bool
-    """Whether the vector loop is one of those that are reduced."""
-    factors: tuple[Value, Value] | None = None
-    """Of a product that only a sum uses: both are one instruction."""
-
-
-class NestLevels:
-    """The loops of a nest, and inside of which of them each value of its body differs: a mask, bit 0 the outermost."""
-
-    def __init__(self, instruction: Instruction, op: Loops, *, has_fma: bool) -> None:
-        self.op = op
-        self.instruction = instruction
-        self.axes = tuple([axis for axis in op.order if op.extents[axis] > 1])
-        self.position = {axis: position for position, axis in enumerate(self.axes)}
-        self.vector = self.position.get(op.vector, -1) if op.lanes > 1 else -1
-        body = instruction.regions[0].entry
-        rank = len(op.extents)
-        self.coordinates, self.scalars = body.arguments[:rank], body.arguments[rank:]
-        self.computed, self.results = body.instructions[:-1], body.terminator.operands
-        self.uses = _uses(body.instructions)
-        self.literals: dict[Value, Literal] = {}
-        self.masks: dict[Value, int] = {}
-        self._find_masks()
-        self.targets = [self._target(number, has_fma) for number in range(len(op.outputs))]
-        self.fused = {t.value for t in self.targets if t.factors is not None}
-
-    @property
-    def depth(self) -> int:
-        return len(self.axes)
-
-    def level(self, value: Value) -> int:
-        return self.masks.get(value, 0).bit_length()
-
-    def varies(self, value: Value) -> bool:
-        """Whether it differs between lanes."""
-        return self.vector >= 0 and bool(self.masks.get(value, 0) >> self.vector & 1)
-
-    def moves(self, indices: Sequence[Index]) -> bool:
-        """Whether an element at these indices is another one in each lane."""
-        return self.vector >= 0 and self.op.vector in axes_in(indices)
-
-    def _mask(self, indices: Sequence[Index]) -> int:
-        return sum(1 << self.position[axis] for axis in axes_in(indices) if axis in self.position)
-
-    def _find_masks(self) -> None:
-        for axis, value in enumerate(self.coordinates):
-            self.masks[value] = 1 << self.position[axis] if axis in self.position else 0
-        operands = self.instruction.operands
-        for value, operand, access in zip(self.scalars, operands, self.op.accesses, strict=True):
-            literal = splat_literal(operand) if operand.tensor.size else None
-            if literal is not None:
-                self.literals[value] = literal
-            else:
-                self.masks[value] = self._mask(access.indices)
-        for computed in self.computed:
-            literal = literal_of(computed.result)
-            if literal is not None:
-                self.literals[computed.result] = literal
-                continue
-            mask = 0
-            for operand in computed.operands:
-                mask |= self.masks.get(operand, 0)
-            self.masks[computed.result] = mask
-
-    def _target(self, number: int, has_fma: bool) -> WrittenResult:
-        written, value = self.op.outputs[number], self.results[number]
-        first = self._mask(written.indices).bit_length()
-        if written.combinator is None or first == self.depth:
-            return WrittenResult(number, value, None, False)
-        is_sum = written.combinator is Combinator.ADD and self.level(value) == self.depth
-        factors = factors_of(value) if has_fma and is_sum else None
-        return WrittenResult(number, value, first, self.vector >= first, factors)
+    start: IndexSum | None
+    length: int
 
 
 @dataclass
@@ -136,6 +65,8 @@ class NestLoopWriter:
     """By the value of the body: what is known where the writer is."""
     wide: dict[tuple[Value, int], Value] = field(default_factory=dict[tuple[Value, int], Value])
     """What is the same in all lanes, by their number."""
+    spans: dict[int, AxisBlock] = field(default_factory=dict[int, "AxisBlock"])
+    """Where the loops over blocks are, by their axis."""
     lanes: int = 1
     active: int = 1
     is_short: bool = False
@@ -165,20 +96,6 @@ class NestLoopWriter:
                 found = [levels.position[axis] + 1 for axis in written if axis in levels.position]
                 level = max([levels.level(target.value), *found])
                 self.steps[level].append(partial(self._write_result, target))
-        self.copied = self._copied()
-
-    def _copied(self) -> set[Value]:
-        """What is the same in all lanes, and is used where they differ."""
-        levels, found = self.levels, set[Value]()
-        for computed in levels.computed:
-            if levels.varies(computed.result) and computed.result in levels.uses:
-                found.update(x for x in computed.operands if not levels.varies(x))
-        for target in levels.targets:
-            moves = levels.moves(levels.op.outputs[target.number].indices)
-            if target.inside or (target.begins is None and moves) or target.factors:
-                values = target.factors or (target.value,)
-                found.update(x for x in values if not levels.varies(x))
-        return {value for value in found if value not in levels.literals}
 
     def write(self) -> None:
         for value, literal in self.levels.literals.items():
@@ -196,14 +113,20 @@ class NestLoopWriter:
         if level == self.levels.depth:
             return self._accumulated(totals)
         begun = self.begun[level]
-        carried = self._write_loops(level, [*totals, *map(self._start, begun)])
-        for target, total in zip(begun, carried[len(totals) :], strict=True):
-            self._finish(target, total)
+        starts = [self._start(t) for t in begun for _ in range(self._width(t, level))]
+        carried = self._write_loops(level, [*totals, *starts])
+        found = iter(carried[len(totals) :])
+        for target in begun:
+            self._finish(target, [next(found) for _ in range(self._width(target, level))])
         return carried[: len(totals)]
 
     def _write_loops(self, level: int, carried: list[Value]) -> list[Value]:
         op, axis = self.levels.op, self.levels.axes[level]
         extent, cuts = op.extents[axis], cuts_of(op, axis)
+        if self.levels.blocks[level]:
+            return self._write_blocks(level, carried)
+        if axis in self.spans:
+            return self._write_span(level, self.spans[axis], carried)
         if not cuts or self.is_short:
             return self._write_part(level, 0, extent, carried)
         for first, count in parts_of(extent, cuts):
@@ -223,34 +146,47 @@ class NestLoopWriter:
 
     def _write_part(self, level: int, first: int, count: int, carried: list[Value]) -> list[Value]:
         """Rounds of several copies, what is left of them, and a part of a vector."""
-        op = self.levels.op
-        lanes = op.lanes if level == self.levels.vector else 1
-        copies = op.accumulators if self._is_innermost_reduction(level) else 1
-        whole, rounds = count - count % lanes, count - count % (lanes * copies)
-        carried = self._write_rounds(level, first, rounds, copies, carried)
-        carried = self._write_rounds(level, first + rounds, whole - rounds, 1, carried)
+        rounds = self._in_rounds(level, count)
+        if rounds:
+            copies = self._copies(level)
+            carried = self._write_rounds(level, IndexSum(first, {}), rounds, copies, carried)
+        return self._write_rest(level, first, rounds, count, carried)
+
+    def _write_rest(
+        self, level: int, first: int, rounds: int, count: int, carried: list[Value]
+    ) -> list[Value]:
+        lanes = self._step(level)
+        whole = count - count % lanes
+        if whole > rounds:
+            at = IndexSum(first + rounds, {})
+            carried = self._write_rounds(level, at, whole - rounds, 1, carried)
         if whole < count:
             at = IndexSum(first + whole, {})
             wide = lanes if self._reduces_lanes else 1 << (count - whole - 1).bit_length()
             carried = self._write_step(level, at, wide, count - whole, carried)
         return carried
 
-    def _is_innermost_reduction(self, level: int) -> bool:
-        return level == self.levels.depth - 1 and any(self.begun)
+    def _step(self, level: int) -> int:
+        return self.levels.op.lanes if level == self.levels.vector else 1
+
+    def _copies(self, level: int) -> int:
+        """Accumulators, which the innermost loop has."""
+        is_innermost = level == self.levels.depth - 1 and any(self.begun)
+        return self.levels.op.accumulators if is_innermost else 1
+
+    def _in_rounds(self, level: int, count: int) -> int:
+        """How many of so many points whole rounds cover."""
+        return count - count % (self._step(level) * self._copies(level))
 
     @property
     def _reduces_lanes(self) -> bool:
         return any(target.inside for target in self.levels.targets)
 
     def _write_rounds(
-        self, level: int, first: int, count: int, copies: int, carried: list[Value]
+        self, level: int, start: IndexSum, count: int, copies: int, carried: list[Value]
     ) -> list[Value]:
         """So many points in rounds of several steps, each with its own totals, which are joined pairwise at the end."""
-        if not count:
-            return carried
-        lanes = self.levels.op.lanes if level == self.levels.vector else 1
-        targets = self._carried(level)
-        width, unit = len(targets), lanes * copies
+        lanes, width, targets = self._step(level), len(carried), self._carried(level)
         totals = [*carried, *[self._start(t) for _ in range(copies - 1) for t in targets]]
 
         def write_round(at: IndexSum, totals: Sequence[Value]) -> list[Value]:
@@ -260,21 +196,34 @@ class NestLoopWriter:
                 found += self._write_step(level, at.plus(copy * lanes), lanes, lanes, part)
             return found
 
-        if count == unit:
-            totals = write_round(IndexSum(first, {}), totals)
-        else:
-            grain = self.grain // unit if level == 0 and not targets else 0
-            with self.build.loop(
-                first + count, lower=first, step=unit, grain=grain, carrying=totals
-            ) as loop:
-                loop.yields(*write_round(IndexSum(0, {loop.index: 1}), loop.carried))
-            totals = list(loop.results)
+        totals = self._repeat(level, start, count, lanes * copies, totals, write_round)
         parts = [totals[k * width : (k + 1) * width] for k in range(copies)]
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=False)
             odd = parts[-1:] if len(parts) % 2 else []
             parts = [self._joined(targets, x, y) for x, y in pairs] + odd
         return parts[0]
+
+    def _repeat(
+        self,
+        level: int,
+        start: IndexSum,
+        count: int,
+        step: int,
+        totals: list[Value],
+        body: Callable[[IndexSum, Sequence[Value]], list[Value]],
+    ) -> list[Value]:
+        """A loop from `start` over so many points; none if it has one iteration."""
+        if count == step:
+            return body(start, totals)
+        first = 0 if start.terms else start.constant
+        grain = self.grain // step if level == 0 and not totals else 0
+        with self.build.loop(
+            first + count, lower=first, step=step, grain=grain, carrying=totals
+        ) as loop:
+            at = IndexSum(0, {loop.index: 1})
+            loop.yields(*body(start.plus(at) if start.terms else at, loop.carried))
+        return list(loop.results)
 
     def _write_step(
         self, level: int, at: IndexSum, lanes: int, active: int, totals: Sequence[Value]
@@ -287,7 +236,69 @@ class NestLoopWriter:
         self.lanes, self.active = outer
         return found
 
+    # Blocks.
+
+    def _write_blocks(self, level: int, carried: list[Value]) -> list[Value]:
+        """Block by block; what no round covers is a block of its own.  They may be those of a larger block."""
+        levels = self.levels
+        axis, block = levels.axes[level], levels.blocks[level]
+        outer = self.spans.get(axis)
+        if outer is not None and outer.start is None:
+            return self._write_block(level, outer, carried)
+        extent = levels.op.extents[axis]
+        count = self._in_rounds(levels.position[axis], extent)
+        start, length = (IndexSum(0, {}), count) if outer is None else (outer.start, outer.length)
+        assert start is not None
+        whole = length - length % block
+
+        def write(at: IndexSum, totals: Sequence[Value]) -> list[Value]:
+            return self._write_block(level, AxisBlock(at, block), totals)
+
+        if whole:
+            carried = self._repeat(level, start, whole, block, carried, write)
+        if whole < length:
+            carried = self._write_block(
+                level, AxisBlock(start.plus(whole), length - whole), carried
+            )
+        if outer is None and count < extent:
+            carried = self._write_block(level, AxisBlock(None, count), carried)
+        return carried
+
+    def _write_block(self, level: int, span: AxisBlock, totals: Sequence[Value]) -> list[Value]:
+        """The totals with what a block comes to."""
+        axis, outer = self.levels.axes[level], self.spans.get(self.levels.axes[level])
+        self.spans[axis] = span
+        targets, is_afresh = self._carried(level), level in self.levels.afresh
+        inner = self._write_level(
+            level + 1, [self._start(t) for t in targets] if is_afresh else totals
+        )
+        if outer is None:
+            del self.spans[axis]
+        else:
+            self.spans[axis] = outer
+        if not is_afresh:
+            return inner
+        found: list[Value] = []
+        before = iter(totals)
+        for target, value in zip(targets, inner, strict=True):
+            if self._width(target, level) == 2:
+                found += add_compensated(self.build, next(before), next(before), value)
+            else:
+                found += self._joined([target], [next(before)], [value])
+        return found
+
+    def _write_span(self, level: int, span: AxisBlock, carried: list[Value]) -> list[Value]:
+        """The points of a block, or those that no block has."""
+        extent = self.levels.op.extents[self.levels.axes[level]]
+        if span.start is None:
+            return self._write_rest(level, 0, span.length, extent, carried)
+        return self._write_rounds(level, span.start, span.length, self._copies(level), carried)
+
     # Reductions.
+
+    def _width(self, target: WrittenResult, level: int) -> int:
+        """Of how many numbers a total is while the loop at a level carries it."""
+        return 2 if target.is_pair and level <= self.levels.afresh[0] else 1
 
     def _carried(self, level: int) -> list[WrittenResult]:
         return [target for inner in range(level + 1) for target in self.begun[inner]]
@@ -302,7 +313,7 @@ class NestLoopWriter:
         lanes = self.lanes if self.levels.varies(target.value) else 1
         if target.inside:
             lanes = self.levels.op.lanes
-        dtype = target.value.tensor.dtype
+        dtype = _added_as(target.value.tensor.dtype)
         identity = self._combinator(target).identity(dtype)
         return self.build.emit(splat(_type(dtype, lanes), identity))
 
@@ -325,6 +336,7 @@ class NestLoopWriter:
             else:
                 value = self._value(target.value, lanes)
                 op = COMBINING[self._combinator(target)]
+                value = self._cast(value, total.tensor.dtype)
                 joined = self._emit(op, total.tensor, total, value)
             if target.inside and self.active < self.lanes:
                 mask = np.arange(lanes) < self.active
@@ -333,10 +345,20 @@ class NestLoopWriter:
             found.append(joined)
         return found
 
-    def _finish(self, target: WrittenResult, total: Value) -> None:
+    def _finish(self, target: WrittenResult, parts: Sequence[Value]) -> None:
+        """Store what a reduction came to."""
         if target.inside:
-            total = self.build.emit(ReduceLanes(self._combinator(target)), total)
-        self._store(target, total)
+            op = ReduceLanes(self._combinator(target))
+            parts = [self.build.emit(op, part) for part in parts]
+        total = corrected(self.build, *parts) if len(parts) == 2 else parts[0]
+        self._store(target, self._cast(total, target.value.tensor.dtype))
+
+    def _cast(self, value: Value, dtype: DType) -> Value:
+        """A value as another type of float."""
+        type = value.tensor
+        if type.dtype == dtype:
+            return value
+        return self._emit(DataTypeCast(dtype), TensorType(type.shape, dtype), value)
 
     # What stands at a level.
 
@@ -380,7 +402,7 @@ class NestLoopWriter:
 
     def _keep(self, value: Value, made: Value) -> None:
         self.values[value] = made
-        if value not in self.copied or made.tensor.rank:
+        if value not in self.levels.copied or made.tensor.rank:
             return
         counts = {self.lanes}
         if self.levels.vector >= self.levels.level(value):
@@ -437,16 +459,11 @@ class NestLoopWriter:
         return self.build.emit_typed(op, type, *operands)
 
 
+def _added_as(dtype: DType) -> DType:
+    """The narrow floats are joined in 32 bits."""
+    return F32 if dtype.is_float and dtype.bits < F32.bits else dtype
+
+
 @cache
 def _type(dtype: DType, lanes: int) -> TensorType:
     return TensorType((lanes,) if lanes > 1 else (), dtype)
-
-
-def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
-    """How often each value is used by what the results need."""
-    uses: dict[Value, int] = {}
-    for instruction in reversed(instructions):
-        if instruction.op.is_terminator or any(result in uses for result in instruction.results):
-            for operand in instruction.operands:
-                uses[operand] = uses.get(operand, 0) + 1
-    return uses

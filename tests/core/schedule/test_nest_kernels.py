@@ -104,9 +104,34 @@ def _widened(b: Builder, x: Value) -> Value:
     return b.emit(DataTypeCast(F32), b.emit(Multiply(), x, x))
 
 
+def _total(b: Builder, x: Value) -> Value:
+    return b.emit(Reduce(Combinator.ADD, (0,)), x)
+
+
+def _reduced(b: Builder, x: Value) -> list[Value]:
+    """Of rows and of columns: a sum of products, the largest, and one of what was stored as well."""
+    y = b.emit(Abs(), x)
+    product = b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Multiply(), x, y))
+    least = b.emit(Reduce(Combinator.MIN, (0,)), b.emit(Add(), x, y))
+    return [y, product, b.emit(Reduce(Combinator.MAX, (1,)), x), least]
+
+
+def _any(b: Builder, x: Value) -> list[Value]:
+    low = b.emit(LessThan(), x, b.emit(splat(x.tensor, -0.9)))
+    return [b.emit(Reduce(by, (0, 1)), low) for by in (Combinator.OR, Combinator.AND)]
+
+
 @each(
     ("build", "types"),
     [
+        (_reduced, (f32(5, 70),)),
+        (_reduced, (TensorType((70, 6), F64),)),
+        (_reduced, (TensorType((3, 45), BF16),)),
+        (_reduced, (TensorType((4, 20), I32),)),
+        (_reduced, (f32(3, 1000),)),  # sums of blocks
+        (_total, (f32(5003),)),  # and of blocks of blocks, with compensation
+        (_total, (TensorType((3000,), F16),)),
+        (_any, (f32(20, 3),)),
         (_with_bias, (f32(7, 45), f32(45))),
         (_with_bias, (TensorType((7, 1), F64), TensorType((7, 150), F64))),
         (_with_bias, (TensorType((3, 2, 21), F16), TensorType((), F16))),
@@ -137,10 +162,6 @@ def _gathered(b: Builder, x: Value, i: Value) -> Value:
     return b.emit(Gather(0, Bounds.CHECK), x, i)
 
 
-def _total(b: Builder, x: Value) -> Value:
-    return b.emit(Reduce(Combinator.ADD, (0,)), x)
-
-
 def _selected_by_place(b: Builder, x: Value, y: Value) -> Value:
     place = b.emit(LessThan(), b.emit(Iota(x.tensor.shape, 0, I64)), b.emit(splat(x.tensor, 3)))
     return b.emit(Select(), b.emit(DataTypeCast(I32), x), y, place)
@@ -152,6 +173,8 @@ def _selected_by_place(b: Builder, x: Value, y: Value) -> Value:
         (_gathered, (f32(30), TensorType((9,), I64))),
         (_selected_by_place, (TensorType((8,), I64), TensorType((8,), I32))),
         (_total, (f32(0),)),
+        (_total, (f32(1_000_000),)),  # threads share it
+        (_total, (f32(4000, 300),)),  # sums in memory
     ],
 )
 def test_what_has_no_form_stays_a_nest(
@@ -179,9 +202,13 @@ def test_an_operand_that_is_dead_is_overwritten() -> None:
     assert first.op.overwriting == second.op.overwriting == ((0, 0),)
 
 
+def _raised(b: Builder, x: Value) -> Value:
+    return b.emit(Exp(), x)
+
+
 def test_threads_share_the_outermost_loop() -> None:
     for shape, wanted in (((300, 1000), [16]), ((300_000,), [987]), ((30, 30), [0])):
-        module = fused(module_of(lambda b, x: b.emit(Exp(), x), f32(*shape)))
+        module = fused(module_of(_raised, f32(*shape)))
         (kernel,) = kernels_in(module, TARGETS[0])
         loops = [i.op for i in kernel.regions[0].entry.instructions if isinstance(i.op, Loop)]
         assert [loop.grain for loop in loops] == wanted

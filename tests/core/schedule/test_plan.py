@@ -71,7 +71,7 @@ def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
     schedule(module, Target(has_blas=has_blas))
     ops = [type(i.op) for i in module.functions["main"].entry.instructions]
     ops = [op for op in ops if op is not ShapeCast]
-    assert ops == [Gemm if has_blas else Loops, ScheduledScan, Return]
+    assert ops == [Gemm if has_blas else Kernel, ScheduledScan, Return]
     assert_close(expected, results(module, arguments))
 
 

@@ -33,6 +33,8 @@ from nnkit.core.types import F16, F32, F64, I32, I64, DType, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import module_of
 
+pytestmark = pytest.mark.usefixtures("nests_stay")
+
 WIDTHS = (4, 16, 32, 64)
 EXTENTS = st.one_of(
     st.integers(1, 70),

@@ -9,7 +9,8 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.kernels.ops import Kernel
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import Array
+from nnkit.core.types import F16, F32, F64, Array
+from tests.core.schedule import row_programs
 from tests.core.schedule.row_programs import RowProgram
 
 from .running import run
@@ -41,3 +42,21 @@ def test_kernels_of_nests_compute_what_nests_do(monkeypatch: pytest.MonkeyPatch)
             np.testing.assert_array_equal(kernel, nest, str(seed))
             np.testing.assert_array_equal(kernel, evaluated, str(seed))
     assert found > 20
+
+
+def test_sums_are_rounded_as_those_of_nests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows so long that they are added in blocks, and blocks of blocks with compensation."""
+    monkeypatch.setattr(row_programs, "LENGTHS", (777, 30_001))
+    monkeypatch.setattr(row_programs, "DTYPES", (F32, F64, F16))
+    for seed in range(400, 407):
+        made: list[list[Array]] = []
+        for disabled in ("rows", "rows,nests"):
+            monkeypatch.setenv("NNKIT_DISABLE", disabled)
+            program = RowProgram(seed)
+            module = program.at_compute()
+            schedule(module, MACHINES[seed % len(MACHINES)])
+            random = np.random.default_rng(seed)
+            arguments = [random.standard_normal(a.shape).astype(a.dtype) for a in program.arguments]
+            made.append(run(module.functions["main"], arguments))
+        for kernel, nest in zip(*made, strict=True):
+            np.testing.assert_array_equal(kernel, nest, str(seed))

@@ -1,0 +1,42 @@
+"""Sums as pairs of numbers: what was summed, and what rounding has cut off from it."""
+
+from __future__ import annotations
+
+from ..ir.instruction import Value
+from ..ops.arithmetic import Add, Subtract
+from ..ops.comparison import Equal, Select
+from ..ops.literal import splat
+from ..types import BOOL
+from .build import KernelBuilder
+
+
+def add_compensated(build: KernelBuilder, total: Value, rest: Value, x: Value) -> list[Value]:
+    """total + rest + x as such a pair again, what is cut off being less than half a unit of the sum.
+
+    Source: Knuth, TAOCP 2, 4.2.2; Dekker 1971, "A floating-point technique for extending the available precision",
+    add2.
+    """
+    following = _add(build, total, x)
+    part = _subtract(build, following, total)
+    cut = _subtract(build, total, _subtract(build, following, part))
+    cut = _add(build, cut, _subtract(build, x, part))
+    rest = _add(build, cut, rest)
+    total = corrected(build, following, rest)
+    return [total, _subtract(build, rest, _subtract(build, total, following))]
+
+
+def corrected(build: KernelBuilder, total: Value, rest: Value) -> Value:
+    """A sum with what rounding had cut off from it; the sum alone where that is no finite number."""
+    type = total.tensor
+    zero = build.emit(splat(type, 0))
+    difference = _subtract(build, rest, rest)
+    is_finite = build.emit_typed(Equal(), type.with_dtype(BOOL), difference, zero)
+    return build.emit_typed(Select(), type, _add(build, total, rest), total, is_finite)
+
+
+def _add(build: KernelBuilder, x: Value, y: Value) -> Value:
+    return build.emit_typed(Add(), x.tensor, x, y)
+
+
+def _subtract(build: KernelBuilder, x: Value, y: Value) -> Value:
+    return build.emit_typed(Subtract(), x.tensor, x, y)
