@@ -2,6 +2,7 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
+import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -34,6 +35,7 @@ _X = TypeVar("_X")
 _X_co = TypeVar("_X_co", covariant=True)
 _X_contra = TypeVar("_X_contra", contravariant=True)
 _Y = TypeVar("_Y")
+_CONTENT = TypeVar("_CONTENT", default=Rep[_Y])
 _VALUE = TypeVar("_VALUE", bound=AnyTensor[Any] | Struct | tuple[Any, ...])
 _M = TypeVar("_M")
 _R = TypeVar("_R")
@@ -61,6 +63,8 @@ _GIVEN = ParamSpec("_GIVEN")
 _UP = TypeVar("_UP", covariant=True)
 _MASK = TypeVar("_MASK", covariant=True)
 _ELEM = TypeVar("_ELEM", covariant=True)
+_OPERAND = TypeVar("_OPERAND")
+_OPERAND_co = TypeVar("_OPERAND_co", covariant=True)
 _I = TypeVar("_I", bound=int)
 _J = TypeVar("_J", bound=int)
 _K = TypeVar("_K", bound=int)
@@ -153,10 +157,11 @@ class AnyTensor(Generic[_D_co]):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 class Ranked(AnyTensor[_D_co], Generic[_D_co, _UP, _MASK]): ...
 class Batched(Ranked[_D_co, _UP, _MASK], Generic[_D_co, _UP, _MASK, _ELEM]): ...
+class _Beside(Generic[_D_co, _OPERAND_co]): ...   # what operators take beside it
 class _RankTooHigh: ...
 Scalar: TypeAlias = Tensor0D[_D]
 Bool: TypeAlias = Tensor0D[boolean]
-class Tensor0D(Ranked[_D, Tensor1D[_D], Tensor0D[boolean]], Generic[_D]):
+class Tensor0D(Ranked[_D, Tensor1D[_D], Tensor0D[boolean]], _Beside[_D, Tensor0D[_D]], Generic[_D]):
     @overload
     def __init__(self: Tensor0D[_UnknownDType], x: np.ndarray[tuple[()], np.dtype[_np_unknown]], /, *, copy: bool | None = None) -> None: ...
     @overload
@@ -221,7 +226,7 @@ class Tensor0D(Ranked[_D, Tensor1D[_D], Tensor0D[boolean]], Generic[_D]):
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
-class Tensor1D(Batched[_D, Tensor2D[_D, Any, _I_], Tensor1D[boolean, _I_], Tensor0D[_D]], Generic[_D, _I_]):
+class Tensor1D(Batched[_D, Tensor2D[_D, Any, _I_], Tensor1D[boolean, _I_], Tensor0D[_D]], _Beside[_D, Tensor1D[_D, _I_] | Tensor0D[_D]], Generic[_D, _I_]):
     @overload
     def __init__(self: Tensor1D[_UnknownDType], x: np.ndarray[tuple[int], np.dtype[_np_unknown]], /, *, copy: bool | None = None) -> None: ...
     @overload
@@ -296,7 +301,7 @@ class Tensor1D(Batched[_D, Tensor2D[_D, Any, _I_], Tensor1D[boolean, _I_], Tenso
     def __matmul__(self, o: Tensor3D[_D], /) -> Tensor2D[_D]: ...
     @overload
     def __matmul__(self, o: Tensor4D[_D], /) -> Tensor3D[_D]: ...
-class Tensor2D(Batched[_D, Tensor3D[_D, Any, _I_, _J_], Tensor2D[boolean, _I_, _J_], Tensor1D[_D, _J_]], Generic[_D, _I_, _J_]):
+class Tensor2D(Batched[_D, Tensor3D[_D, Any, _I_, _J_], Tensor2D[boolean, _I_, _J_], Tensor1D[_D, _J_]], _Beside[_D, Tensor2D[_D, _I_, _J_] | Tensor1D[_D, _J_] | Tensor0D[_D]], Generic[_D, _I_, _J_]):
     @overload
     def __init__(self: Tensor2D[_UnknownDType], x: np.ndarray[tuple[int, int], np.dtype[_np_unknown]], /, *, copy: bool | None = None) -> None: ...
     @overload
@@ -371,7 +376,7 @@ class Tensor2D(Batched[_D, Tensor3D[_D, Any, _I_, _J_], Tensor2D[boolean, _I_, _
     def __matmul__(self, o: Tensor3D[_D], /) -> Tensor3D[_D]: ...
     @overload
     def __matmul__(self, o: Tensor4D[_D], /) -> Tensor4D[_D]: ...
-class Tensor3D(Batched[_D, Tensor4D[_D, Any, _I_, _J_, _K_], Tensor3D[boolean, _I_, _J_, _K_], Tensor2D[_D, _J_, _K_]], Generic[_D, _I_, _J_, _K_]):
+class Tensor3D(Batched[_D, Tensor4D[_D, Any, _I_, _J_, _K_], Tensor3D[boolean, _I_, _J_, _K_], Tensor2D[_D, _J_, _K_]], _Beside[_D, Tensor3D[_D, _I_, _J_, _K_] | Tensor2D[_D, _J_, _K_] | Tensor1D[_D, _K_] | Tensor0D[_D]], Generic[_D, _I_, _J_, _K_]):
     @overload
     def __init__(self: Tensor3D[_UnknownDType], x: np.ndarray[tuple[int, int, int], np.dtype[_np_unknown]], /, *, copy: bool | None = None) -> None: ...
     @overload
@@ -446,7 +451,7 @@ class Tensor3D(Batched[_D, Tensor4D[_D, Any, _I_, _J_, _K_], Tensor3D[boolean, _
     def __matmul__(self, o: Tensor3D[_D], /) -> Tensor3D[_D]: ...
     @overload
     def __matmul__(self, o: Tensor4D[_D], /) -> Tensor4D[_D]: ...
-class Tensor4D(Batched[_D, _RankTooHigh, Tensor4D[boolean, _I_, _J_, _K_, _L_], Tensor3D[_D, _J_, _K_, _L_]], Generic[_D, _I_, _J_, _K_, _L_]):
+class Tensor4D(Batched[_D, _RankTooHigh, Tensor4D[boolean, _I_, _J_, _K_, _L_], Tensor3D[_D, _J_, _K_, _L_]], _Beside[_D, Tensor4D[_D, _I_, _J_, _K_, _L_] | Tensor3D[_D, _J_, _K_, _L_] | Tensor2D[_D, _K_, _L_] | Tensor1D[_D, _L_] | Tensor0D[_D]], Generic[_D, _I_, _J_, _K_, _L_]):
     @overload
     def __init__(self: Tensor4D[_UnknownDType], x: np.ndarray[tuple[int, int, int, int], np.dtype[_np_unknown]], /, *, copy: bool | None = None) -> None: ...
     @overload
@@ -530,19 +535,16 @@ def named(x: Tensor3D[_D], d0: type[_I], d1: type[_J], d2: type[_K], /) -> Tenso
 @overload
 def named(x: Tensor4D[_D], d0: type[_I], d1: type[_J], d2: type[_K], d3: type[_L], /) -> Tensor4D[_D, _I, _J, _K, _L]: ...
 # ---------------------------------------- structs
-class Lens(Generic[_S, _Y]):
+class Lens(Generic[_S, _Y, _CONTENT]):   # the last: what it is set to
     @property
     def name(self) -> str: ...
     @property
     def index(self) -> int: ...
-    @overload
-    def __lshift__(self: Lens[_S, tuple[_VALUE, ...]], value: Sequence[Rep[_VALUE]], /) -> Binding[_S]: ...
-    @overload
-    def __lshift__(self, value: Rep[_Y], /) -> Binding[_S]: ...
+    def __lshift__(self, value: _CONTENT, /) -> Binding[_S]: ...
 class Binding(Generic[_S]): ...
 class Field(Generic[_Y]):
     @overload
-    def __get__(self: Field[list[_VALUE]], obj: None, owner: type[_S]) -> Lens[_S, tuple[_VALUE, ...]]: ...
+    def __get__(self: Field[list[_VALUE]], obj: None, owner: type[_S]) -> Lens[_S, tuple[_VALUE, ...], Rep[tuple[_VALUE, ...]] | Sequence[Rep[_VALUE]]]: ...
     @overload
     def __get__(self: Field[list[_VALUE]], obj: Struct, owner: type[Any]) -> tuple[_VALUE, ...]: ...
     @overload
@@ -587,7 +589,6 @@ class _FloatsWithThatAxis: ...
 class _NumbersWithThatAxis: ...
 class _TruthValuesWithThatAxis: ...
 class _TensorWithThatAxis: ...
-class _ContentOfTheField: ...
 class _TypeOfTheFirstBranchAndOfTheResult: ...
 class _DecorateItWithNkStaged: ...
 class _StagedFunction: ...
@@ -621,7 +622,7 @@ class _MatrixTranspose:
     def __get__(self, x: Rep[Tensor4D[_D, _I, _J, _K, _L]], owner: Any = None, /) -> Rep[Tensor4D[_D, _I, _J, _L, _K]]: ...
 class _Fields(Generic[_S]):
     @overload
-    def __call__(self, field: Lens[_S, _Y], /) -> Rep[_Y]: ...
+    def __call__(self, field: Lens[_S, _Y, Any], /) -> Rep[_Y]: ...
     @overload
     def __call__(self: _Fields[Never], i: Any, /) -> Rep[_S]: ...
 class _Elements2D(Generic[_D, _I, _J]):
@@ -660,6 +661,12 @@ class _Elements2D(Generic[_D, _I, _J]):
     @overload
     def __call__(self, i: None, /) -> Rep[Tensor3D[_D, Any, _I, _J]]: ...
     @overload
+    def __call__(self, i: tuple[None, slice[None, None, None]] | tuple[None, slice[None, None, None], slice[None, None, None]], /) -> Rep[Tensor3D[_D, Any, _I, _J]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], None] | tuple[slice[None, None, None], None, slice[None, None, None]], /) -> Rep[Tensor3D[_D, _I, Any, _J]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], slice[None, None, None], None], /) -> Rep[Tensor3D[_D, _I, _J]]: ...
+    @overload
     def __call__(self, i: tuple[EllipsisType, None], /) -> Rep[Tensor3D[_D, _I, _J]]: ...
     @overload
     def __call__(self, i: tuple[None, slice[Any, Any, Any]] | tuple[slice[Any, Any, Any], None] | tuple[None, slice[Any, Any, Any], slice[Any, Any, Any]] | tuple[slice[Any, Any, Any], None, slice[Any, Any, Any]] | tuple[slice[Any, Any, Any], slice[Any, Any, Any], None], /) -> Rep[Tensor3D[_D]]: ...
@@ -682,6 +689,10 @@ class _Elements1D(Generic[_D, _I]):
     def __call__(self, i: slice[Any, Any, Any], /) -> Rep[Tensor1D[_D]]: ...
     @overload
     def __call__(self, i: None, /) -> Rep[Tensor2D[_D, Any, _I]]: ...
+    @overload
+    def __call__(self, i: tuple[None, slice[None, None, None]], /) -> Rep[Tensor2D[_D, Any, _I]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], None], /) -> Rep[Tensor2D[_D, _I]]: ...
     @overload
     def __call__(self, i: tuple[EllipsisType, None], /) -> Rep[Tensor2D[_D, _I]]: ...
     @overload
@@ -725,6 +736,14 @@ class _Elements3D(Generic[_D, _I, _J, _K]):
     def __call__(self, i: tuple[slice[Any, Any, Any], slice[Any, Any, Any], slice[Any, Any, Any]], /) -> Rep[Tensor3D[_D]]: ...
     @overload
     def __call__(self, i: None, /) -> Rep[Tensor4D[_D, Any, _I, _J, _K]]: ...
+    @overload
+    def __call__(self, i: tuple[None, slice[None, None, None]] | tuple[None, slice[None, None, None], slice[None, None, None]] | tuple[None, slice[None, None, None], slice[None, None, None], slice[None, None, None]], /) -> Rep[Tensor4D[_D, Any, _I, _J, _K]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], None] | tuple[slice[None, None, None], None, slice[None, None, None]] | tuple[slice[None, None, None], None, slice[None, None, None], slice[None, None, None]], /) -> Rep[Tensor4D[_D, _I, Any, _J, _K]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], slice[None, None, None], None] | tuple[slice[None, None, None], slice[None, None, None], None, slice[None, None, None]], /) -> Rep[Tensor4D[_D, _I, _J, Any, _K]]: ...
+    @overload
+    def __call__(self, i: tuple[slice[None, None, None], slice[None, None, None], slice[None, None, None], None], /) -> Rep[Tensor4D[_D, _I, _J, _K]]: ...
     @overload
     def __call__(self, i: tuple[EllipsisType, None], /) -> Rep[Tensor4D[_D, _I, _J, _K]]: ...
     @overload
@@ -1034,48 +1053,90 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
     def __len__(self: _View[AnyTensor[Any] | tuple[Any, ...]]) -> int: ...
     # what Python asks of values, and a Rep has not yet; an error at run time too
     def __bool__(self) -> _ChooseByCondOrSelect: ...
-    @overload
-    def __iter__(self: Rep[tuple[_R, ...]]) -> Iterator[Rep[_R]]: ...
-    @overload
-    def __iter__(self: _View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> _LoopByMapFoldOrScan: ...
-    @overload
-    def __call__(self: Rep[Callable[[], _R]], **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0], _R]], a0: Rep[_A0], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0], _R]], a0: _A0, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1], _R]], a0: Rep[_A0], a1: Rep[_A1], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1], _R]], a0: _A0, a1: _A1, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2], _R]], a0: _A0, a1: _A1, a2: _A2, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], a8: Rep[_A8], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
-    @overload
-    def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, a8: _A8, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+    if MYPY:
+        if os.name == "mypy":   # false for pyright; mypy takes any tuple for one of Never
+            @overload
+            def __iter__(self: _Series[tuple[Never, ...], tuple[_R, ...]]) -> Iterator[Rep[_R]]: ...
+            @overload
+            def __iter__(self: _View[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...   # of several types, which `unpack` tells
+            @overload
+            def __iter__(self: _View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> _LoopByMapFoldOrScan: ...
+    else:
+        @overload
+        def __iter__(self: _Series[tuple[Never, ...], tuple[_R, ...]]) -> Iterator[Rep[_R]]: ...
+        @overload
+        def __iter__(self: Rep[tuple[_R, _R]]) -> Iterator[Rep[_R]]: ...
+        @overload
+        def __iter__(self: Rep[tuple[_R, _R, _R]]) -> Iterator[Rep[_R]]: ...
+        @overload
+        def __iter__(self: Rep[tuple[_R, _R, _R, _R]]) -> Iterator[Rep[_R]]: ...
+        @overload
+        def __iter__(self: _View[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...   # of several types, which `unpack` tells
+        @overload
+        def __iter__(self: _View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> _LoopByMapFoldOrScan: ...
+    if MYPY:
+        if os.name == "mypy":   # false for pyright
+            @overload
+            def __call__(self: Rep[Callable[[], _R]], **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0], _R]], a0: Rep[_A0], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0], _R]], a0: _A0, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1], _R]], a0: Rep[_A0], a1: Rep[_A1], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1], _R]], a0: _A0, a1: _A1, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2], _R]], a0: _A0, a1: _A1, a2: _A2, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], a8: Rep[_A8], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+            @overload
+            def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8], _R]], a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, a8: _A8, /, *, out: _R | None = None, **statics: _Static) -> _R: ...
+    else:
+        @overload
+        def __call__(self: Rep[Callable[[], _R]], **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0], _R]], a0: Rep[_A0], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1], _R]], a0: Rep[_A0], a1: Rep[_A1], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8], _R]], a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], a8: Rep[_A8], /, *, out: None = None, **statics: _Static) -> Rep[_R]: ...
+        @overload
+        def __call__(self: Rep[Callable[[Unpack[_Ts]], _R]], *args: Unpack[_Ts], out: _R | None = None, **statics: _Static) -> _R: ...
     @overload
     def defjvp(self: Rep[Callable[[_A0], _R]], rule: Callable[[Rep[_A0], Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0, _A0], _R]]: ...
     @overload
@@ -1148,12 +1209,7 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
     def defvjp(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], fwd: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R], tuple[Rep[_C0], Rep[_C1], Rep[_C2]]]], bwd: Callable[[Rep[tuple[_C0, _C1, _C2]], Rep[_R]], tuple[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]] | Rep[tuple[_A0, _A1, _A2, _A3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R, tuple[_C0, _C1, _C2]]]]: ...
     @overload
     def defvjp(self: Rep[Callable[[_A0, _A1, _A2, _A3], _R]], fwd: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R], tuple[Rep[_C0], Rep[_C1], Rep[_C2], Rep[_C3]]]], bwd: Callable[[Rep[tuple[_C0, _C1, _C2, _C3]], Rep[_R]], tuple[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]] | Rep[tuple[_A0, _A1, _A2, _A3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R, tuple[_C0, _C1, _C2, _C3]]]]: ...
-    @overload
-    def set(self: Rep[_S], field: Lens[_S, _Y], value: Rep[_ContentOfTheField], /) -> Rep[_S]: ...
-    @overload
-    def set(self: Rep[_S], field: Lens[_S, _Y], value: Rep[_Y], /) -> Rep[_S]: ...
-    @overload
-    def set(self: Rep[_S], field: Lens[_S, tuple[_VALUE, ...]], value: Sequence[Rep[_VALUE]], /) -> Rep[_S]: ...
+    def set(self: Rep[_S], field: Lens[_S, Any, _CONTENT], value: _CONTENT, /) -> Rep[_S]: ...
     @overload
     def unpack(self: Rep[Never]) -> Any: ...
     @overload
@@ -1164,342 +1220,507 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
     def unpack(self: Rep[tuple[_A0, _A1, _A2, _A3]]) -> tuple[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]]: ...
     @overload
     def unpack(self: Rep[tuple[_R, ...]]) -> tuple[Rep[_R], ...]: ...
-    @overload
-    def __add__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __add__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __radd__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __sub__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rsub__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __mul__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rmul__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[AnyTensor[Float]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Batched[Float, Any, Any, _FT]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, _FT]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __truediv__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Batched[Float, Any, Any, _FT]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, _FT]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]]], o: Rep[_FT], /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rtruediv__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __floordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rfloordiv__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rfloordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __mod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rmod__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rmod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __pow__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
-    @overload
-    def __rpow__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __and__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rand__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rand__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __or__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __ror__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __ror__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __xor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rxor__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rxor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __lshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rlshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rlshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
-    @overload
-    def __rrshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
-    @overload
-    def __rrshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+    if MYPY:
+        if os.name == "mypy":   # false for pyright
+            @overload
+            def __add__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __add__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __radd__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __sub__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rsub__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __mul__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rmul__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[AnyTensor[Float]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Batched[Float, Any, Any, _FT]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, _FT]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __truediv__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Batched[Float, Any, Any, _FT]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, _FT]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Batched[Float, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _FT]]]]], o: Rep[_FT], /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rtruediv__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __floordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rfloordiv__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rfloordiv__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rfloordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __mod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rmod__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rmod__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rmod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[AnyTensor[Number]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Struct], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __pow__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Batched[Number, Any, Any, _NT]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, _NT]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Batched[Number, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _NT]]]]], o: Rep[_NT], /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Struct], o: float, /) -> Rep[_X]: ...
+            @overload
+            def __rpow__(self: _View[Struct], o: Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __and__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rand__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rand__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rand__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __or__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __ror__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __ror__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __ror__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __xor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rxor__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rxor__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rxor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __lshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rlshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rlshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rlshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+            @overload
+            def __rrshift__(self: _View[Batched[Integer, Any, Any, _ZT]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, _ZT]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rrshift__(self: _View[Batched[Integer, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, Batched[Any, Any, Any, _ZT]]]]], o: Rep[_ZT], /) -> Rep[_X]: ...
+            @overload
+            def __rrshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+    else:
+        @overload
+        def __add__(self: _View[AnyTensor[Number] | Struct], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __add__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __add__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __add__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __add__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __radd__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __radd__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __radd__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __radd__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __sub__(self: _View[AnyTensor[Number] | Struct], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __sub__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __sub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __sub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __sub__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __rsub__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rsub__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __rsub__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rsub__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __mul__(self: _View[AnyTensor[Number] | Struct], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __mul__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __mul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __mul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __mul__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __rmul__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rmul__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __rmul__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rmul__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __truediv__(self: _View[AnyTensor[Float] | Struct], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __truediv__(self: _View[_Beside[Float, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __truediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __truediv__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __rtruediv__(self: _View[_Beside[Float, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rtruediv__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __rtruediv__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __floordiv__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __floordiv__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __floordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rfloordiv__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rfloordiv__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __mod__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __mod__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __mod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rmod__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rmod__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __pow__(self: _View[AnyTensor[Number] | Struct], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __pow__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __pow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __pow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __pow__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __rpow__(self: _View[_Beside[Number, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rpow__(self: _View[AnyTensor[Float]], o: float, /) -> Rep[_X]: ...
+        @overload
+        def __rpow__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rpow__(self: _View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[_X]: ...
+        @overload
+        def __and__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __and__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __and__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __and__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rand__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rand__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __or__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __or__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __or__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __or__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __ror__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __ror__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __xor__(self: _View[AnyTensor[Logical]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __xor__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __xor__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __xor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rxor__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rxor__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __lshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __lshift__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __lshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rlshift__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rlshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rshift__(self: _View[AnyTensor[Integer]], o: Rep[_X], /) -> Rep[_X]: ...
+        @overload
+        def __rshift__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
+        @overload
+        def __rrshift__(self: _View[_Beside[Integer, _OPERAND]], o: _View[_OPERAND], /) -> Rep[_X]: ...
+        @overload
+        def __rrshift__(self: _View[AnyTensor[Integer]], o: int, /) -> Rep[_X]: ...
     def __pos__(self: _View[AnyTensor[Number] | Struct]) -> Rep[_X]: ...
     def __neg__(self: _View[AnyTensor[Number] | Struct]) -> Rep[_X]: ...
     def __abs__(self: _View[AnyTensor[Number] | Struct]) -> Rep[_X]: ...
@@ -5496,13 +5717,25 @@ def percentile(a: Rep[Tensor4D[_F]], q: Sequence[float] | Rep[Tensor1D[_F]], axi
 @overload
 def percentile(a: Rep[Tensor4D[_F]], q: Sequence[float] | Rep[Tensor1D[_F]], axis: tuple[Literal[0, -4], Literal[1, -3], Literal[2, -2], Literal[3, -1]], *, method: Literal['linear', 'lower', 'higher', 'midpoint', 'nearest'] = 'linear', keepdims: Literal[False] = False) -> Rep[Tensor1D[_F]]: ...
 @overload
-def take_along_axis(arr: Rep[Tensor2D[_D]], indices: Rep[Tensor2D[_Z]], axis: Literal[-2, -1, 0, 1] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor2D[_D]]: ...
+def take_along_axis(arr: Rep[Tensor2D[_D, _I]], indices: Rep[Tensor2D[_Z, Any, _P]], axis: Literal[1, -1] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor2D[_D, _I, _P]]: ...
 @overload
-def take_along_axis(arr: Rep[Tensor1D[_D]], indices: Rep[Tensor1D[_Z]], axis: Literal[-1, 0] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor1D[_D]]: ...
+def take_along_axis(arr: Rep[Tensor2D[_D, Any, _J]], indices: Rep[Tensor2D[_Z, _P]], axis: Literal[0, -2], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor2D[_D, _P, _J]]: ...
 @overload
-def take_along_axis(arr: Rep[Tensor3D[_D]], indices: Rep[Tensor3D[_Z]], axis: Literal[-3, -2, -1, 0, 1, 2] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor3D[_D]]: ...
+def take_along_axis(arr: Rep[Tensor1D[_D]], indices: Rep[Tensor1D[_Z, _P]], axis: Literal[0, -1] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor1D[_D, _P]]: ...
 @overload
-def take_along_axis(arr: Rep[Tensor4D[_D]], indices: Rep[Tensor4D[_Z]], axis: Literal[-4, -3, -2, -1, 0, 1, 2, 3] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor4D[_D]]: ...
+def take_along_axis(arr: Rep[Tensor3D[_D, _I, _J]], indices: Rep[Tensor3D[_Z, Any, Any, _P]], axis: Literal[2, -1] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor3D[_D, _I, _J, _P]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor3D[_D, _I, Any, _K]], indices: Rep[Tensor3D[_Z, Any, _P]], axis: Literal[1, -2], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor3D[_D, _I, _P, _K]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor3D[_D, Any, _J, _K]], indices: Rep[Tensor3D[_Z, _P]], axis: Literal[0, -3], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor3D[_D, _P, _J, _K]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor4D[_D, _I, _J, _K]], indices: Rep[Tensor4D[_Z, Any, Any, Any, _P]], axis: Literal[3, -1] = -1, *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor4D[_D, _I, _J, _K, _P]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor4D[_D, _I, _J, Any, _L]], indices: Rep[Tensor4D[_Z, Any, Any, _P]], axis: Literal[2, -2], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor4D[_D, _I, _J, _P, _L]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor4D[_D, _I, Any, _K, _L]], indices: Rep[Tensor4D[_Z, Any, _P]], axis: Literal[1, -3], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor4D[_D, _I, _P, _K, _L]]: ...
+@overload
+def take_along_axis(arr: Rep[Tensor4D[_D, Any, _J, _K, _L]], indices: Rep[Tensor4D[_Z, _P]], axis: Literal[0, -4], *, mode: _IndexMode = 'error', fill_value: _Filler = None) -> Rep[Tensor4D[_D, _P, _J, _K, _L]]: ...
 @overload
 def put_along_axis(arr: Rep[Tensor2D[_F, _I, _J]], indices: _View[AnyTensor[Integer]], values: Rep[Tensor2D[_F]] | float, axis: Literal[-2, -1, 0, 1] = -1, *, mode: _WriteMode = 'error') -> Rep[Tensor2D[_F, _I, _J]]: ...
 @overload
@@ -6508,6 +6741,40 @@ def clip(a: Rep[_ZT], *, min: Rep[_ZT], max: int) -> Rep[_ZT]: ...
 def clip(a: Rep[_FT], *, min: float | None = None, max: float | None = None) -> Rep[_FT]: ...
 @overload
 def clip(a: Rep[_ZT], *, min: int | None = None, max: int | None = None) -> Rep[_ZT]: ...
+@overload
+def clip(a: Rep[Tensor1D[_N, _I]], a_min: Rep[Tensor0D[_N]], *, max: Rep[Tensor0D[_N]]) -> Rep[Tensor1D[_N, _I]]: ...
+@overload
+def clip(a: Rep[Tensor2D[_N, _I, _J]], a_min: Rep[Tensor0D[_N]], *, max: Rep[Tensor0D[_N]]) -> Rep[Tensor2D[_N, _I, _J]]: ...
+@overload
+def clip(a: Rep[Tensor2D[_N, _I, _J]], a_min: Rep[Tensor1D[_N, _J]], *, max: Rep[Tensor1D[_N, _J]]) -> Rep[Tensor2D[_N, _I, _J]]: ...
+@overload
+def clip(a: Rep[Tensor3D[_N, _I, _J, _K]], a_min: Rep[Tensor0D[_N]], *, max: Rep[Tensor0D[_N]]) -> Rep[Tensor3D[_N, _I, _J, _K]]: ...
+@overload
+def clip(a: Rep[Tensor3D[_N, _I, _J, _K]], a_min: Rep[Tensor1D[_N, _K]], *, max: Rep[Tensor1D[_N, _K]]) -> Rep[Tensor3D[_N, _I, _J, _K]]: ...
+@overload
+def clip(a: Rep[Tensor3D[_N, _I, _J, _K]], a_min: Rep[Tensor2D[_N, _J, _K]], *, max: Rep[Tensor2D[_N, _J, _K]]) -> Rep[Tensor3D[_N, _I, _J, _K]]: ...
+@overload
+def clip(a: Rep[Tensor4D[_N, _I, _J, _K, _L]], a_min: Rep[Tensor0D[_N]], *, max: Rep[Tensor0D[_N]]) -> Rep[Tensor4D[_N, _I, _J, _K, _L]]: ...
+@overload
+def clip(a: Rep[Tensor4D[_N, _I, _J, _K, _L]], a_min: Rep[Tensor1D[_N, _L]], *, max: Rep[Tensor1D[_N, _L]]) -> Rep[Tensor4D[_N, _I, _J, _K, _L]]: ...
+@overload
+def clip(a: Rep[Tensor4D[_N, _I, _J, _K, _L]], a_min: Rep[Tensor2D[_N, _K, _L]], *, max: Rep[Tensor2D[_N, _K, _L]]) -> Rep[Tensor4D[_N, _I, _J, _K, _L]]: ...
+@overload
+def clip(a: Rep[Tensor4D[_N, _I, _J, _K, _L]], a_min: Rep[Tensor3D[_N, _J, _K, _L]], *, max: Rep[Tensor3D[_N, _J, _K, _L]]) -> Rep[Tensor4D[_N, _I, _J, _K, _L]]: ...
+@overload
+def clip(a: Rep[_NT], a_min: Rep[_NT], *, max: Rep[_NT]) -> Rep[_NT]: ...
+@overload
+def clip(a: Rep[_FT], a_min: float, *, max: Rep[_FT]) -> Rep[_FT]: ...
+@overload
+def clip(a: Rep[_FT], a_min: Rep[_FT], *, max: float) -> Rep[_FT]: ...
+@overload
+def clip(a: Rep[_ZT], a_min: int, *, max: Rep[_ZT]) -> Rep[_ZT]: ...
+@overload
+def clip(a: Rep[_ZT], a_min: Rep[_ZT], *, max: int) -> Rep[_ZT]: ...
+@overload
+def clip(a: Rep[_FT], a_min: float, *, max: float) -> Rep[_FT]: ...
+@overload
+def clip(a: Rep[_ZT], a_min: int, *, max: int) -> Rep[_ZT]: ...
 def round(a: Rep[_NT], decimals: int = 0) -> Rep[_NT]: ...
 def nan_to_num(x: Rep[_NT], copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Rep[_NT]: ...
 def isnan(x: _View[Ranked[Number, Any, _M]], /) -> Rep[_M]: ...
@@ -7027,13 +7294,13 @@ class _FunctionWithStatics0(Protocol[_X_co, _STATIC_contra, _GIVEN, _TAKEN]):  #
     def __call__(self, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics0(Rep[Callable[[], _R]], Generic[_R, _GIVEN]):
     def __call__(self, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
-class _FunctionWithStatics1(Protocol[_C0, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics1(Protocol[_A0, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore1(Protocol[_C0, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore1(Protocol[_A0, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics1(Rep[Callable[[_A0], _R]], Generic[_A0, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7041,13 +7308,13 @@ class _WithStatics1(Rep[Callable[[_A0], _R]], Generic[_A0, _R, _GIVEN]):
     def __call__(self, a0: _A0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics2(Protocol[_C0, _C1, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics2(Protocol[_A0, _A1, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore2(Protocol[_C0, _C1, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore2(Protocol[_A0, _A1, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics2(Rep[Callable[[_A0, _A1], _R]], Generic[_A0, _A1, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7055,13 +7322,13 @@ class _WithStatics2(Rep[Callable[[_A0, _A1], _R]], Generic[_A0, _A1, _R, _GIVEN]
     def __call__(self, a0: _A0, a1: _A1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics3(Protocol[_C0, _C1, _C2, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics3(Protocol[_A0, _A1, _A2, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore3(Protocol[_C0, _C1, _C2, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore3(Protocol[_A0, _A1, _A2, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics3(Rep[Callable[[_A0, _A1, _A2], _R]], Generic[_A0, _A1, _A2, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7069,13 +7336,13 @@ class _WithStatics3(Rep[Callable[[_A0, _A1, _A2], _R]], Generic[_A0, _A1, _A2, _
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics4(Protocol[_C0, _C1, _C2, _C3, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics4(Protocol[_A0, _A1, _A2, _A3, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore4(Protocol[_C0, _C1, _C2, _C3, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore4(Protocol[_A0, _A1, _A2, _A3, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics4(Rep[Callable[[_A0, _A1, _A2, _A3], _R]], Generic[_A0, _A1, _A2, _A3, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7083,13 +7350,13 @@ class _WithStatics4(Rep[Callable[[_A0, _A1, _A2, _A3], _R]], Generic[_A0, _A1, _
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics5(Protocol[_C0, _C1, _C2, _C3, _C4, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics5(Protocol[_A0, _A1, _A2, _A3, _A4, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore5(Protocol[_C0, _C1, _C2, _C3, _C4, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore5(Protocol[_A0, _A1, _A2, _A3, _A4, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics5(Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7097,13 +7364,13 @@ class _WithStatics5(Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], Generic[_A0, _
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics6(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics6(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore6(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore6(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics6(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7111,13 +7378,13 @@ class _WithStatics6(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], Generic[_
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics7(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics7(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore7(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore7(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics7(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7125,13 +7392,13 @@ class _WithStatics7(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], Gene
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *, out: _R, **statics: _Static) -> _R: ...
-class _FunctionWithStatics8(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+class _FunctionWithStatics8(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
     @overload
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
-class _FunctionOfMore8(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _X_co, _GIVEN]):
-    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore8(Protocol[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _X_co, _GIVEN]):
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
 class _WithStatics8(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]):
     @overload  # type: ignore[override]
     def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
@@ -7140,588 +7407,912 @@ class _WithStatics8(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]],
     @overload
     def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, /, *, out: _R, **statics: _Static) -> _R: ...
 class _Staging:
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-    if not MYPY:
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-        @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    if MYPY:
+        if os.name == "mypy":   # false for pyright
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics1[_A0, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionWithStatics1[_A0, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore2[_A0, _A1, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore1[_A0, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+            @overload  # type: ignore[overload-overlap]
+            def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
     else:
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics1[_A0, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
         @overload  # type: ignore[overload-overlap]
-        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics1[Rep[_A0], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-@overload  # type: ignore[overload-overlap]
-def staged(fn: _FunctionWithStatics1[Rep[_A0], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
-if not MYPY:
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
-    @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics3[_A0, _A1, _A2, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics2[_A0, _A1, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionWithStatics1[_A0, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[_A0, _A1, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[_A0, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+if MYPY:
+    if os.name == "mypy":   # false for pyright
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics1[_A0, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics2[_A0, _A1, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics2[_A0, _A1, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionWithStatics1[_A0, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore2[_A0, _A1, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore1[_A0, Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def staged(*, shapes: Literal["any", "symbolic"]) -> _Staging: ...  # type: ignore[overload-overlap]
 else:
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics1[_A0, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics2[_A0, _A1, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
     @overload  # type: ignore[overload-overlap]
-    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
-@overload
-def staged(*, shapes: Literal["any", "symbolic"]) -> _Staging: ...
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics5[_A0, _A1, _A2, _A3, _A4, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics4[_A0, _A1, _A2, _A3, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics3[_A0, _A1, _A2, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics2[_A0, _A1, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionWithStatics1[_A0, object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[_A0, _A1, _A2, _A3, _A4, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[_A0, _A1, _A2, _A3, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[_A0, _A1, _A2, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[_A0, _A1, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[_A0, _A1, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[_A0, Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[_A0, tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(*, shapes: Literal["any", "symbolic"]) -> _Staging: ...  # type: ignore[overload-overlap]
 class _Fn1(Generic[_A0]):
     def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...
 class _Fn2(Generic[_A0, _A1]):
@@ -8187,7 +8778,7 @@ def gradient(*, of: _View[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any,
 @overload
 def gradient(*, of: _View[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any, Any, Any, _FT, Unpack[tuple[Any, ...]]]]], wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], from_: Literal[3], seedable: Literal[True], save: _SavePolicy = "auto") -> Rep[Callable[[Unpack[tuple[_D0, _D1, _D2, _D3, Unpack[_Ts], _FT]]], tuple[_D0, _D1, _D2, _D3]]]: ...
 @overload
-def gradient(*, of: Rep[Callable[[_S, Unpack[_Ts]], _OUT]], wrt: Lens[_S, _D0], from_: _From = 0, save: _SavePolicy = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], _D0]]: ...
+def gradient(*, of: Rep[Callable[[_S, Unpack[_Ts]], _OUT]], wrt: Lens[_S, _D0, Any], from_: _From = 0, save: _SavePolicy = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], _D0]]: ...
 @overload
 def gradient(*, of: _View[_Function1[_A0, _OUT]], wrt: Callable[[_A0], _G], from_: _From = 0, save: _SavePolicy = "auto") -> Rep[Callable[[_A0], _G]]: ...
 @overload
@@ -8255,7 +8846,7 @@ def value_and_gradient(*, of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], Te
 @overload
 def value_and_gradient(*, of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], Tensor0D[_F]]], wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], save: _SavePolicy = "auto") -> Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Tensor0D[_F], tuple[_D0, _D1, _D2, _D3]]]]: ...
 @overload
-def value_and_gradient(*, of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], wrt: Lens[_S, _D0], save: _SavePolicy = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], tuple[Tensor0D[_F], _D0]]]: ...
+def value_and_gradient(*, of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], wrt: Lens[_S, _D0, Any], save: _SavePolicy = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], tuple[Tensor0D[_F], _D0]]]: ...
 @overload
 def value_and_gradient(*, of: _View[_Function1[_A0, Tensor0D[_F]]], wrt: Callable[[_A0], _G], save: _SavePolicy = "auto") -> Rep[Callable[[_A0], tuple[Tensor0D[_F], _G]]]: ...
 @overload
@@ -8324,7 +8915,7 @@ def jvp(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, wrt: tuple[
 @overload
 def jvp(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]]) -> Rep[Callable[[Unpack[tuple[_D0, _D1, _D2, _D3, Unpack[_Ts], _D0, _D1, _D2, _D3]]], tuple[_R, _R]]]: ...
 @overload
-def jvp(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, wrt: Lens[_S, _D0]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], tuple[_R, _R]]]: ...
+def jvp(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, wrt: Lens[_S, _D0, Any]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], tuple[_R, _R]]]: ...
 @overload
 def jvp(of: _View[_Function1[_A0, _R]], *, wrt: Callable[[_A0], _G]) -> Rep[Callable[..., tuple[_R, _R]]]: ...
 @overload
@@ -8388,7 +8979,7 @@ def taylor(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, order: i
 @overload
 def taylor(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, order: int, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]]) -> Rep[Callable[[Unpack[tuple[_D0, _D1, _D2, _D3, Unpack[_Ts], _D0, _D1, _D2, _D3]]], tuple[_R, ...]]]: ...
 @overload
-def taylor(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, order: int, wrt: Lens[_S, _D0]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], tuple[_R, ...]]]: ...
+def taylor(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, order: int, wrt: Lens[_S, _D0, Any]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], tuple[_R, ...]]]: ...
 @overload
 def taylor(of: _View[_Function1[_A0, _R]], *, order: int, wrt: Callable[[_A0], _G]) -> Rep[Callable[..., tuple[_R, ...]]]: ...
 @overload
@@ -8452,7 +9043,7 @@ def vjp(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, wrt: tuple[
 @overload
 def vjp(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], save: _SavePolicy = "auto") -> Rep[Callable[[Unpack[tuple[_D0, _D1, _D2, _D3, Unpack[_Ts], _R]]], tuple[_D0, _D1, _D2, _D3]]]: ...
 @overload
-def vjp(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, wrt: Lens[_S, _D0], save: _SavePolicy = "auto") -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _R]]], _D0]]: ...
+def vjp(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], *, wrt: Lens[_S, _D0, Any], save: _SavePolicy = "auto") -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _R]]], _D0]]: ...
 @overload
 def vjp(of: _View[_Function1[_A0, _R]], *, wrt: Callable[[_A0], _G], save: _SavePolicy = "auto") -> Rep[Callable[[Unpack[tuple[_A0, _R]]], _G]]: ...
 @overload
@@ -8546,7 +9137,7 @@ def hvp(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], Tensor0D[_F]]], *, w
 @overload
 def hvp(of: _View[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any, ...]]], *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], from_: _From = 0) -> Rep[Callable[[Unpack[tuple[_D0, _D1, _D2, _D3, Unpack[_Ts], _D0, _D1, _D2, _D3]]], tuple[_D0, _D1, _D2, _D3]]]: ...
 @overload
-def hvp(of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], *, wrt: Lens[_S, _D0]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], _D0]]: ...
+def hvp(of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], *, wrt: Lens[_S, _D0, Any]) -> Rep[Callable[[Unpack[tuple[_S, Unpack[_Ts], _D0]]], _D0]]: ...
 @overload
 def hvp(of: _View[_Function1[_A0, Tensor0D[_F]]], *, wrt: Callable[[_A0], _G]) -> Rep[Callable[..., _G]]: ...
 @overload
@@ -8752,7 +9343,7 @@ def jacobian(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _FT]], *, wrt: 
 @overload
 def jacobian(of: _View[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any, ...]]], *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], from_: _From = 0, mode: Literal["auto", "forward", "reverse"] = "auto") -> Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any, Any, Any, Any]]]: ...
 @overload
-def jacobian(of: Rep[Callable[[_S, Unpack[_Ts]], _FT]], *, wrt: Lens[_S, _D0], mode: Literal["auto", "forward", "reverse"] = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], Any]]: ...
+def jacobian(of: Rep[Callable[[_S, Unpack[_Ts]], _FT]], *, wrt: Lens[_S, _D0, Any], mode: Literal["auto", "forward", "reverse"] = "auto") -> Rep[Callable[[_S, Unpack[_Ts]], Any]]: ...
 @overload
 def jacobian(of: _View[_Function1[_A0, _FT]], *, wrt: Callable[[_A0], _G], mode: Literal["auto", "forward", "reverse"] = "auto") -> Rep[Callable[[_A0], Any]]: ...
 @overload
@@ -8862,7 +9453,7 @@ def hessian(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], Tensor0D[_F]]], 
 @overload
 def hessian(of: _View[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[Any, ...]]], *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], from_: _From = 0) -> Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[tuple[Any, Any, Any, Any], tuple[Any, Any, Any, Any], tuple[Any, Any, Any, Any], tuple[Any, Any, Any, Any]]]]: ...
 @overload
-def hessian(of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], *, wrt: Lens[_S, _D0]) -> Rep[Callable[[_S, Unpack[_Ts]], Any]]: ...
+def hessian(of: Rep[Callable[[_S, Unpack[_Ts]], Tensor0D[_F]]], *, wrt: Lens[_S, _D0, Any]) -> Rep[Callable[[_S, Unpack[_Ts]], Any]]: ...
 @overload
 def hessian(of: _View[_Function1[_A0, Tensor0D[_F]]], *, wrt: Callable[[_A0], _G]) -> Rep[Callable[[_A0], Any]]: ...
 @overload
@@ -9111,7 +9702,7 @@ def split(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: t
 @overload
 def split(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]], save: _SavePolicy = "auto") -> Split[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], tuple[_R, Residuals]], Callable[[Residuals, _R], tuple[_D0, _D1, _D2, _D3]]]: ...
 @overload
-def split(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0], save: _SavePolicy = "auto") -> Split[Callable[[_S, Unpack[_Ts]], tuple[_R, Residuals]], Callable[[Residuals, _R], _D0]]: ...
+def split(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0, Any], save: _SavePolicy = "auto") -> Split[Callable[[_S, Unpack[_Ts]], tuple[_R, Residuals]], Callable[[Residuals, _R], _D0]]: ...
 @overload
 def split(of: _View[_Function1[_A0, _R]], /, *, wrt: Callable[[_A0], _G], save: _SavePolicy = "auto") -> Split[Callable[[_A0], tuple[_R, Residuals]], Callable[[Residuals, _R], _G]]: ...
 @overload
@@ -9181,7 +9772,7 @@ def linearize(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wr
 @overload
 def linearize(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]]) -> Linearization[tuple[Any, ...], [_D0, _D1, _D2, _D3], _R, tuple[_D0, _D1, _D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0]) -> Linearization[tuple[Any, ...], ..., _R, _D0]: ...
+def linearize(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0, Any]) -> Linearization[tuple[Any, ...], ..., _R, _D0]: ...
 @overload
 def linearize(of: _View[_Function1[_A0, _R]], /, *, wrt: Callable[[_A0], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload

@@ -18,6 +18,7 @@ from .expressions import (
     axis_literal,
     commas,
     dims,
+    for_either,
     function,
     method,
     names,
@@ -28,6 +29,7 @@ from .expressions import (
 )
 
 SLICE = "slice[Any, Any, Any]"
+WHOLE = "slice[None, None, None]"
 _FUNCTIONS = range(1, MAX_ARITY + 1)
 _TUPLES = range(2, MAX_RESULTS + 1)
 
@@ -46,14 +48,25 @@ def calls() -> Iterator[str]:
 
     Static arguments are given by name, and are not checked: of functions whose static parameters are known, calls are
     those of `staging`.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  A method, as
-    pyright takes no descriptor for what makes a value a Callable.
+    pyright takes no descriptor for what makes a value a Callable.  For pyright, which binds every overload at each
+    call, data of any number is one of them.
     """
-    yield "(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"
-    for n in _FUNCTIONS:
-        for wrap, out in (("Rep[{}]", "None"), ("{}", "R | None")):
-            listed = commas(f"a{i}: {a}" for i, a in enumerate(names("A", n, wrap)))
-            options = f"*, out: {out} = None, **statics: Static"
-            yield f"(self: {staged_function(n)}, {listed}, /, {options}) -> {wrap.format('R')}"
+    nothing = "(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"
+    listed = [_call(n, wrap) for n in _FUNCTIONS for wrap in ("Rep[{}]", "{}")]
+    data = "(self: Rep[Callable[[Unpack[Ts]], R]], *args: Unpack[Ts], out: R | None = None, **statics: Static) -> R"
+    staged = [_call(n, "Rep[{}]") for n in _FUNCTIONS]
+    yield from for_either(
+        method("__call__", [nothing, *listed]),
+        method("__call__", [nothing, *staged, data]),
+        indent="    ",
+    )
+
+
+def _call(n: int, wrap: str) -> str:
+    out = "None" if wrap.startswith("Rep") else "R | None"
+    listed = commas(f"a{i}: {a}" for i, a in enumerate(names("A", n, wrap)))
+    options = f"*, out: {out} = None, **statics: Static"
+    return f"(self: {staged_function(n)}, {listed}, /, {options}) -> {wrap.format('R')}"
 
 
 def subscripts() -> Iterator[str]:
@@ -61,7 +74,7 @@ def subscripts() -> Iterator[str]:
     yield "class Fields(Generic[S]):"
     # the second is for mypy, which asks before it has inferred the parameter of a lambda
     fields = [
-        "(self, field: Lens[S, Y], /) -> Rep[Y]",
+        "(self, field: Lens[S, Y, Any], /) -> Rep[Y]",
         "(self: Fields[Never], i: Any, /) -> Rep[S]",
     ]
     yield from method("__call__", fields)
@@ -140,10 +153,19 @@ def _fancy(rank: int) -> Iterator[str]:
 
 
 def _new_axes(rank: int) -> Iterator[str]:
-    """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there."""
+    """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there.
+
+    An axis that is taken whole keeps its name.
+    """
     if rank == MAX_RANK:
         return
     yield f"(self, i: None, /) -> {rep(tensor(rank + 1, ['Any', *dims(rank)]))}"
+    for place in range(rank + 1):  # behind so many whole axes
+        made = rep(tensor(rank + 1, [*dims(rank)[:place], "Any", *dims(rank)[place:]]))
+        counts = range(max(place, 1), rank + 1)
+        whole = [tup([*[WHOLE] * place, "None", *[WHOLE] * (n - place)]) for n in counts]
+        if whole:
+            yield f"(self, i: {' | '.join(whole)}, /) -> {made}"
     last = rep(tensor(rank + 1, [*dims(rank), "Any"]))
     yield f"(self, i: tuple[EllipsisType, None], /) -> {last}"
     for made in (rank + 1, rank):

@@ -102,7 +102,7 @@ def _by_index() -> Iterator[str]:
 def _by_lens(out: str, options: str, result: str) -> str:
     of = rep(function(["S", "Unpack[Ts]"], out))
     gradient = rep(function(["S", "Unpack[Ts]"], result))
-    return f"(*, of: {of}, wrt: Lens[S, D0]{options}, {SAVE}) -> {gradient}"
+    return f"(*, of: {of}, wrt: Lens[S, D0, Any]{options}, {SAVE}) -> {gradient}"
 
 
 def _functions() -> Iterator[str]:

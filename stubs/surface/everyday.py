@@ -51,9 +51,10 @@ def _choices() -> Iterator[str]:
 
 
 def clips() -> Iterator[str]:
-    """Of `clip`, whose bounds have two names; the second ones by keyword only."""
+    """Of `clip`, whose bounds have two names; the second ones by keyword only, also behind one by position."""
     yield from bounded("a_min", "a_max")
     yield from bounded("*, min", "max")
+    yield from bounded("a_min", "*, max")
 
 
 def bounded(low: str, high: str) -> Iterator[str]:
@@ -63,7 +64,9 @@ def bounded(low: str, high: str) -> Iterator[str]:
         f"{low}: {{0}}, {high}: {{1}} = None",
         f"*, {high}: {{0}}",
     ]
-    if "*" not in low:
+    if "*" in high:
+        del bounds[1:]
+    elif "*" not in low:
         bounds.append(f"{low}: {{1}}, {high}: {{0}}")
     family = {"FT": "float", "ZT": "int"}
     rows = [
@@ -79,8 +82,9 @@ def bounded(low: str, high: str) -> Iterator[str]:
         for like, number in family.items()
         for one, other in ((number, f"Rep[{like}]"), (f"Rep[{like}]", number))
     ]
+    default = "" if "*" in high else " | None = None"
     numbers = [
-        f"(a: Rep[{like}], {low}: {number} | None = None, {high}: {number} | None = None) -> Rep[{like}]"
+        f"(a: Rep[{like}], {low}: {number}{default}, {high}: {number}{default}) -> Rep[{like}]"
         for like, number in family.items()
     ]
     yield from [*rows, *likes, *mixed, *numbers]

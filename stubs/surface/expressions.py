@@ -48,7 +48,6 @@ REFUSED = (
     "NumbersWithThatAxis",
     "TruthValuesWithThatAxis",
     "TensorWithThatAxis",
-    "ContentOfTheField",
     "TypeOfTheFirstBranchAndOfTheResult",
     "DecorateItWithNkStaged",
     "StagedFunction",
@@ -95,6 +94,18 @@ def define(
 
 def method(name: str, signatures: Iterable[str], *, note: str = "") -> Iterator[str]:
     return define(name, signatures, indent="    ", note=note)
+
+
+def for_either(mypy: Iterable[str], pyright: Iterable[str], *, indent: str = "") -> Iterator[str]:
+    """Declarations that each of the checkers has its own form of.
+
+    mypy takes MYPY for true by its name, and does not know `os.name`; for pyright it is the other way around.
+    """
+    yield f"{indent}if MYPY:"
+    yield f'{indent}    if os.name == "mypy":   # false for pyright'
+    yield from (f"        {line}" for line in mypy)
+    yield f"{indent}else:"
+    yield from (f"    {line}" for line in pyright)
 
 
 def commas(parts: Iterable[str]) -> str:

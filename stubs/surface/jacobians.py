@@ -67,7 +67,7 @@ class Selected:
 
 def selections(result: str) -> Iterator[Selected]:
     lens = ["S", "Unpack[Ts]"]
-    yield Selected(rep(function(lens, result)), "wrt: Lens[S, D0]", lens, "D0", ["D0"])
+    yield Selected(rep(function(lens, result)), "wrt: Lens[S, D0, Any]", lens, "D0", ["D0"])
     for n in range(1, MAX_SELECTED + 1):
         each = names("A", n)
         of = f"View[Function{n}[{commas([*each, result])}]]"

@@ -115,11 +115,16 @@ def _axes(rank: int, gone: int) -> list[str]:
 
 def _along_axis() -> Iterator[str]:
     mode = "*, mode: IndexMode = 'error', fill_value: Filler = None"
-    taken = [
-        f"(arr: {rep(plain(r))}, indices: {rep(plain(r, 'Z'))}, axis: {any_axis(r)} = -1, {mode})"
-        f" -> {rep(plain(r))}"
-        for r in COMMON_FIRST[:-1]
-    ]
+    taken: list[str] = []
+    for r, axis in [(rank, axis) for rank in COMMON_FIRST[:-1] for axis in reversed(range(rank))]:
+        along = ["Any" if i == axis else d for i, d in enumerate(dims(r))]
+        made = [*dims(r)[:axis], "P", *dims(r)[axis + 1 :]]
+        looked_up = tensor(r, ["P" if i == axis else "Any" for i in range(r)], "Z")
+        default = " = -1" if axis == r - 1 else ""
+        taken.append(
+            f"(arr: {rep(tensor(r, along))}, indices: {rep(looked_up)},"
+            f" axis: {axis_literal(axis, r)}{default}, {mode}) -> {rep(tensor(r, made))}"
+        )
     yield from define("take_along_axis", taken)
     mode = "*, mode: WriteMode = 'error'"
     values = {"F": "float", "Z": "int", "B": "bool"}

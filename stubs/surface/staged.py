@@ -21,6 +21,7 @@ from .expressions import (
     commas,
     define,
     dims,
+    for_either,
     ints,
     lifted,
     masked,
@@ -83,9 +84,10 @@ def staged_class() -> Iterator[str]:
     yield from subscripts()
     yield from _places_by_rank()
     yield from template("rep")
-    yield from method("__call__", calls())
+    yield from calls()
     yield from rule_methods()
-    yield from method("set", _set())
+    field = "field: Lens[S, Any, CONTENT], value: CONTENT"  # a field of a struct, replaced
+    yield from method("set", [f"(self: Rep[S], {field}, /) -> Rep[S]"])
     yield from method(
         "unpack",
         # the first is for results that a checker knows nothing of, as those of `vmap` with `in_axes`
@@ -137,14 +139,6 @@ REDUCTION_FUNCTIONS = {
 """The classes of reductions as functions: the elements that they take, how a refusal calls them, further options."""
 
 
-def _set() -> list[str]:
-    """A field of a struct, replaced."""
-    field, content = "(self: Rep[S], field: Lens[S, Y]", refused("ContentOfTheField")
-    sequence = "(self: Rep[S], field: Lens[S, tuple[VALUE, ...]], value: Sequence[Rep[VALUE]], /) -> Rep[S]"
-    single = f"{field}, value: Rep[Y], /) -> Rep[S]"
-    return [f"{field}, value: {content}, /) -> Rep[S]", single, sequence]
-
-
 def indexing() -> Iterator[str]:
     """k subscripts take ELEM k times; each slice among them puts one unnamed dimension back (UP)."""
     for k in range(1, MAX_RANK + 1):
@@ -165,6 +159,12 @@ def _arithmetic() -> Iterator[str]:
 
     `__radd__` also takes the case where the left operand has the lower rank.
     """
+    yield from for_either(_operators_by_row(), _operators_beside(), indent="    ")
+    yield from _signs()
+
+
+def _operators_by_row() -> Iterator[str]:
+    """For mypy, to which a union of operands does not tell what `tanh(v)` in `m + tanh(v)` is."""
     for operator, family in OPERATORS.items():
         same = f"(self: View[AnyTensor[{family}]], o: Rep[X], /) -> Rep[X]"
         row = VARIABLES[family]
@@ -172,17 +172,41 @@ def _arithmetic() -> Iterator[str]:
             f"(self: View[{batched(row, depth, family)}], o: Rep[{row}], /) -> Rep[X]"
             for depth in RANKS[1:]
         ]
-        other += [
-            f"(self: View[AnyTensor[{literal_family}]], o: {literal}, /) -> Rep[X]"
-            for literal_family, literal in LITERALS.items()
-            if family in (literal_family, "Number")
-        ]
-        logical = ["(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"]
-        is_logic = operator in LOGIC
+        other += _with_literals(family)
         operands = ("Rep[X]", "float", "Rep[Tensor0D[Any]]") if operator in OF_STRUCTS else ()
         struct = [f"(self: View[Struct], o: {operand}, /) -> Rep[X]" for operand in operands]
-        yield from method(f"__{operator}__", [*logical * is_logic, same, *other, *struct])
+        yield from method(f"__{operator}__", [*_logical(operator), same, *other, *struct])
         yield from method(f"__r{operator}__", [*other, *struct[1:]])
+
+
+def _operators_beside() -> Iterator[str]:
+    """For pyright, which tries every overload where a type has an `Any`, as one without names of dimensions has."""
+    for operator, family in OPERATORS.items():
+        tensors = f"(self: View[Beside[{family}, OPERAND]], o: View[OPERAND], /) -> Rep[X]"
+        other = [tensors, *_with_literals(family)]
+        kind = f"AnyTensor[{family}]"
+        if operator in OF_STRUCTS:
+            kind += " | Struct"
+            other.append("(self: View[Struct], o: float | Rep[Tensor0D[Any]], /) -> Rep[X]")
+        same = f"(self: View[{kind}], o: Rep[X], /) -> Rep[X]"
+        yield from method(f"__{operator}__", [*_logical(operator), same, *other])
+        yield from method(f"__r{operator}__", other)
+
+
+def _with_literals(family: str) -> list[str]:
+    return [
+        f"(self: View[AnyTensor[{literal_family}]], o: {literal}, /) -> Rep[X]"
+        for literal_family, literal in LITERALS.items()
+        if family in (literal_family, "Number")
+    ]
+
+
+def _logical(operator: str) -> list[str]:
+    signature = "(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"
+    return [signature] if operator in LOGIC else []
+
+
+def _signs() -> Iterator[str]:
     for operator, family in {
         "pos": "Number",
         "neg": "Number",

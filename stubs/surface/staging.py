@@ -10,6 +10,7 @@ from .expressions import (
     MAX_RESULTS,
     commas,
     define,
+    for_either,
     function,
     method,
     names,
@@ -46,15 +47,10 @@ OVERLAPS = "  # type: ignore[overload-overlap]"
 
 
 def _table(name: str, first: str, *last: str) -> Iterator[str]:
-    """One function, whose overloads both checkers read, but for those under a condition."""
-    yield from _noted(define(name, [*_stagings(first), *_refusing(first)]))
-    yield "if not MYPY:"
-    yield from _indented(_noted(define(name, _capturing(first))))
-    yield "else:"
-    yield from _indented(_noted(define(name, _accepting(first))))
-    for signature in last:
-        yield "@overload"
-        yield f"def {name}{signature}: ..."
+    """One function, of whose overloads most are for both checkers."""
+    common = [*_stagings(first), *_refusing(first)]
+    mypy, pyright = ([*common, *more(first), *last] for more in (_accepting, _capturing))
+    yield from for_either(_noted(define(name, mypy)), _noted(define(name, pyright)))
 
 
 def _noted(lines: Iterable[str]) -> Iterator[str]:
@@ -79,19 +75,20 @@ def _stagings(first: str) -> Iterator[str]:
     """
     for traced, result in RESULTS:
         for n in [*range(1, MAX_PARAMETERS + 1), 0]:
-            given = names("A", n, "Rep[{}]")
+            given = names("A", n)
             taken = (
                 f"FunctionWithStatics{n}[{commas([*given, traced, 'STATIC', 'GIVEN', 'TAKEN'])}]"
             )
             yield f"({first}fn: {taken} | NoLambda, /) -> {_made_with_statics(n, result)}"
             made = rep(function(names("A", n), result))
-            yield f"({first}fn: {function(given, traced)}, /) -> {made}"
+            without = function(names("A", n, "Rep[{}]"), traced)
+            yield f"({first}fn: {without}, /) -> {made}"
 
 
 def _refusing(first: str) -> Iterator[str]:
     """Data that is not annotated as Reps: what is made of such a function is of no use."""
     for n in range(MAX_PARAMETERS, 0, -1):
-        taken = commas([*names("A", n, "Rep[{}]"), "object", "DATA", "GIVEN", "TAKEN"])
+        taken = commas([*names("A", n), "object", "DATA", "GIVEN", "TAKEN"])
         yield f"({first}fn: FunctionWithStatics{n}[{taken}] | NoLambda, /) -> AnnotateDataAsRep"
 
 
@@ -107,7 +104,7 @@ def _accepting(first: str) -> Iterator[str]:
 
 
 def _capturing(first: str) -> Iterator[str]:
-    """The same, with names and types: pyright takes the first overload that fits, and reads both branches."""
+    """The same, with names and types: pyright takes the first overload that fits."""
     for n in range(MAX_PARAMETERS, 0, -1):
         for traced, result in RESULTS:
             taken = _function_of_more(n, traced)
@@ -115,7 +112,7 @@ def _capturing(first: str) -> Iterator[str]:
 
 
 def _function_of_more(arity: int, result: str) -> str:
-    given = commas([*names("A", arity, "Rep[{}]"), result, "GIVEN"])
+    given = commas([*names("A", arity), result, "GIVEN"])
     return f"FunctionOfMore{arity}[{given}] | NoLambda"
 
 
@@ -129,12 +126,12 @@ def _with_statics(arity: int) -> Iterator[str]:
     The parameter's type is bound to be static, or functions of one Rep more would be like these, and mypy would answer
     Any where a type has an `Any`.  What is behind the Reps is taken twice: with it and, for its name, from it on.
     """
-    inner = names("C", arity)
+    inner = names("A", arity)
     variables = commas([*inner, "X_co", "STATIC_contra", "GIVEN", "TAKEN"])
     # the first overload alone tells the variance of the parameter's type
     note = "  # pyright: ignore[reportInvalidTypeVarUse]"
     yield f"class FunctionWithStatics{arity}(Protocol[{variables}]):{note}"
-    listed = [f"a{i}: {c}" for i, c in enumerate(inner)]
+    listed = [f"a{i}: Rep[{a}]" for i, a in enumerate(inner)]
     rest, named = (
         "*args: TAKEN.args, **kwargs: TAKEN.kwargs",
         "*args: GIVEN.args, **kwargs: GIVEN.kwargs",

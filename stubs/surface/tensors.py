@@ -94,7 +94,10 @@ def _tensor_class(rank: int) -> Iterator[str]:
     extents = PARAMETERS[:rank]
     base = "Batched" if rank else "Ranked"
     parameters = commas(["D", *extents])
-    yield f"class Tensor{rank}D({base}[{_related(rank)}], Generic[{parameters}]):"
+    beside = " | ".join(tensor(r, extents[rank - r :]) for r in range(rank, -1, -1))
+    yield (
+        f"class Tensor{rank}D({base}[{_related(rank)}], Beside[D, {beside}], Generic[{parameters}]):"
+    )
     array = f"np.ndarray[{ints(rank)}, np.dtype[{{}}]]"
     yield from method("__init__", _constructors(rank, array))
     yield "    @property"

@@ -2,6 +2,7 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
+import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -34,6 +35,7 @@ X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 X_contra = TypeVar("X_contra", contravariant=True)
 Y = TypeVar("Y")
+CONTENT = TypeVar("CONTENT", default=Rep[Y])
 VALUE = TypeVar("VALUE", bound=AnyTensor[Any] | Struct | tuple[Any, ...])
 M = TypeVar("M")
 R = TypeVar("R")
@@ -61,3 +63,5 @@ GIVEN = ParamSpec("GIVEN")
 UP = TypeVar("UP", covariant=True)
 MASK = TypeVar("MASK", covariant=True)
 ELEM = TypeVar("ELEM", covariant=True)
+OPERAND = TypeVar("OPERAND")
+OPERAND_co = TypeVar("OPERAND_co", covariant=True)

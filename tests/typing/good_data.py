@@ -17,6 +17,7 @@ class Net(Struct):
     layers: Field[list[Layer]]
     more: Field[tuple[Tensor1D[f32], ...]]
     pair: Field[tuple[Layer, Tensor1D[f32]]]
+    same: Field[tuple[Layer, Layer]]
     scale: Field[Scalar[f32]]
 
 def staged_sequences(p: Rep[Net], x: Rep[Tensor2D[f32]]) -> None:
@@ -28,6 +29,11 @@ def staged_sequences(p: Rep[Net], x: Rep[Tensor2D[f32]]) -> None:
         x = x @ layer[Layer.w] + layer[Layer.b]
     assert_type(layers[1:], Rep[tuple[Layer, ...]])
     assert_type(p[Net.pair][0], Rep[Layer])
+    for one in p[Net.same]:
+        x = x @ one[Layer.w]
+    layer, bias = p[Net.pair]
+    assert_type(bias, Rep[Any])
+    x = x @ layer[Layer.w] + bias
     count: int = len(layers)
     q = p.set(Net.layers, [layer * 2.0 for layer in layers])
     assert_type(q, Rep[Net])

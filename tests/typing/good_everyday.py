@@ -1,6 +1,6 @@
 """NumPy's everyday functions: accepted, with the types that they have."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import nnkit as nk
 from nnkit import (
@@ -74,6 +74,18 @@ def reductions(m: Rep[Named], b: Rep[Tensor2D[boolean]], n: Rep[Tensor2D[i32]]) 
     assert_type(m.argmin(axis=0, keepdims=True).sum(), Rep[Scalar[i64]])
     assert_type(nk.cumprod(m, axis=1), Rep[Named])
     assert_type(nk.cummax(m), Rep[Tensor1D[f32]])
+
+
+def new_axes(v: Rep[Tensor1D[f32, In]], m: Rep[Named]) -> None:
+    assert_type(v[:, None], Rep[Tensor2D[f32, In]])
+    assert_type(v[None, :], Rep[Tensor2D[f32, Any, In]])
+    assert_type(v[1:, None], Rep[Tensor2D[f32]])
+    assert_type(m[:, None], Rep[Tensor3D[f32, In, Any, Out]])
+    assert_type(m[:, None, :], Rep[Tensor3D[f32, In, Any, Out]])
+    assert_type(m[None], Rep[Tensor3D[f32, Any, In, Out]])
+    assert_type(m[None, :, :], Rep[Tensor3D[f32, Any, In, Out]])
+    assert_type(m[:, :, None], Rep[Tensor3D[f32, In, Out]])
+    assert_type(m[:, None] * m[:, None], Rep[Tensor3D[f32, In, Any, Out]])
 
 
 def rearrangements(

@@ -46,6 +46,8 @@ def segments(m: Rep[Matrix], n: Rep[Named], at: Rep[Indices]) -> None:
     assert_type(nk.bincount(at, length=4), Rep[Indices])
     assert_type(nk.bincount(at, m[0], length=4) > 0.0, Rep[Tensor1D[boolean]])
     assert_type(nk.take_along_axis(m, nk.argsort(m), 0), Rep[Matrix])
+    assert_type(nk.take_along_axis(n, nk.argsort(n)), Rep[Named])
+    assert_type(nk.take_along_axis(n, nk.argmax(n, 0, keepdims=True), 0), Rep[Tensor2D[f32, Any, In]])
     assert_type(nk.put_along_axis(m, nk.argsort(m), 1.0), Rep[Matrix])
 
 
