@@ -22,6 +22,7 @@ from .introspection import StaticSignature
 from .staging.carry import kind, with_article
 from .staging.extents import resolved
 from .staging.primitive import staging_error
+from .staging.reads import GivenStatics
 from .staging.rep import Rep
 from .staging.staged_functions import Stageable
 from .staging.tracebacks import public
@@ -357,16 +358,14 @@ def with_values(
         return function
     in_order = order if any(first) or _only_by_position(signature) & values.keys() else ()
     defaults = {one.name: one.default for one in signature.statics}
-    return _Bound(function, in_order, {**defaults, **values} if in_order else values)
+    return _Bound(function, {**defaults, **values} if in_order else values, in_order)
 
 
 @dataclass(frozen=True, eq=False)
-class _Bound:
-    """A function with the `values` of its static parameters, those in `order` by position among the data."""
+class _Bound(GivenStatics):
+    """Gives those in `order` by position among the data."""
 
-    function: Callable[..., Any]
     order: Sequence[str | None]
-    values: Mapping[str, Any]
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ a dictionary    SIZE            how many keys it has
 a cell                          a variable of an enclosing function
 a function                      its code, which tools that reload modules replace
 a list                          how many elements it has, and the first of them
+a set                           its elements, of a large one how many
 an object       a slot          an attribute of a class with `__slots__`
 an ndarray      byte offsets    its elements; of a large one the words at these offsets
 """
@@ -13,7 +14,7 @@ an ndarray      byte offsets    its elements; of a large one the words at these 
 from __future__ import annotations
 
 from types import CellType, FunctionType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from ..core.lazy_dataclass import dataclass
 from ..core.types import Array
 from .spec import is_tuple
 
-Holder: TypeAlias = "dict[Any, Any] | CellType | FunctionType | list[Any] | Array | object"
+Holder: TypeAlias = (
+    "dict[Any, Any] | CellType | FunctionType | list[Any] | set[Any] | Array | object"
+)
 
 MISSING: Final = object()
 """What a place holds that is not there."""
@@ -29,6 +32,8 @@ SIZE: Final = ...
 
 MOST_WATCHED: Final = 32
 """Elements of a list, keys of a dictionary or words of an array that are looked at before each call, each at 0.4 ns."""
+MOST_ELEMENTS: Final = 256
+"""Of a collection that is looked into: larger ones are data."""
 _WORD: Final = 8
 """Bytes that native code compares at once."""
 _SMALL: Final = 1 << 16
@@ -62,10 +67,16 @@ class ReadVariable:
                 return holder.__code__
             case list():
                 return (len(holder), *holder[:MOST_WATCHED])
+            case set():
+                return frozenset(holder) if len(holder) <= MOST_ELEMENTS else len(holder)
             case np.ndarray():
                 return _elements(holder, self.name)
             case _:
                 return getattr(holder, self.name, MISSING)
+
+
+def is_set(value: object) -> TypeGuard[frozenset[Any]]:
+    return isinstance(value, frozenset)
 
 
 def content(cell: CellType) -> object:
@@ -102,6 +113,10 @@ def are_same(one: object, other: object) -> bool:
         return len(one) == len(other) and all(map(are_same, one, other))
     if isinstance(one, bytes):
         return one == other
+    if is_set(one) and is_set(other):
+        return {(type(element), element) for element in one} == {
+            (type(element), element) for element in other
+        }
     return type(one) in _PLAIN and repr(one) == repr(other)  # −0.0 is not 0.0
 
 

@@ -39,6 +39,7 @@ from .epochs import EPOCH
 from .location import is_own_file
 from .read_places import (
     MISSING,
+    MOST_ELEMENTS,
     MOST_WATCHED,
     SIZE,
     Holder,
@@ -115,6 +116,14 @@ def reads_of(function: Callable[..., Any]) -> Reads:
     return Reads([one for one in slots if not _is_fixed(one.value)])
 
 
+@dataclass(frozen=True, eq=False)
+class GivenStatics:
+    """A Python function with the values of static parameters, by name."""
+
+    function: Callable[..., Any]
+    values: Mapping[str, Any]
+
+
 @dataclass(eq=False)
 class _Search:
     slots: dict[tuple[int, object], ReadVariable] = field(
@@ -160,12 +169,14 @@ class _Search:
             case tuple() | list() | set() | frozenset():
                 if isinstance(one, list):
                     self._inside_of(held, [None], min(len(held), MOST_WATCHED) + 1)
-                if len(held) <= _MOST_ELEMENTS:
+                elif isinstance(one, set):
+                    self._inside_of(held, [None], MOST_WATCHED)
+                if len(held) <= MOST_ELEMENTS:
                     yield from held
             case dict():
-                is_small = len(held) <= _MOST_ELEMENTS
+                is_small = len(held) <= MOST_ELEMENTS
                 self._inside_of(held, [SIZE, *islice(held, MOST_WATCHED * is_small)])
-                if len(held) <= _MOST_ELEMENTS:
+                if len(held) <= MOST_ELEMENTS:
                     yield from held.values()
             case np.ndarray():
                 if held.dtype != object:
@@ -176,6 +187,9 @@ class _Search:
                 yield one.fget
             case ModuleType() | None:
                 pass
+            case GivenStatics() if isinstance(one.function, FunctionType):
+                yield from self._function(one.function, given=one.values)
+                yield from one.values.values()
             case _ if not isinstance(one, RepBase):
                 yield type(one)
                 call = vars(type(one)).get("__call__")
@@ -284,7 +298,7 @@ def _parameters(bound: partial[Any]) -> dict[str, object]:
 
 
 def _has_elements(value: object) -> bool:
-    return isinstance(value, list | dict | np.ndarray)
+    return isinstance(value, list | dict | set | np.ndarray)
 
 
 def _class_of(value: object) -> type[Any]:
@@ -316,16 +330,15 @@ def _holder_of(value: object, name: str) -> dict[str, Any] | None:
 
 
 _CODE = (FunctionType, staticmethod, classmethod, property)
-_MOST_ELEMENTS: Final = 256
-"""Of a collection that is looked into for functions: larger ones are data."""
 _MOST_INSIDE: Final = 256
 """Words of collections and arrays that are watched for one function: 0.1 µs of a call."""
 _OF_SHAPES: Final = ("shape", "dtype", "ndim", "size", "nbytes", "itemsize")
 """What does not change with the elements of an array."""
 _CHANGING: Final = (
-    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update",
+    "add", "append", "clear", "difference_update", "discard", "extend", "insert", "intersection_update", "pop",
+    "popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update",
 )  # fmt: skip
-"""Methods that change a list or a dictionary: what the same code changes is no constant."""
+"""Methods that change a list, a set or a dictionary: what the same code changes is no constant."""
 ITEMS: Final = "[]"
 """Stands for elements among the names that code writes."""
 RECEIVER: Final = "<first parameter>"

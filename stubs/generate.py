@@ -51,7 +51,7 @@ SIGNATURES_ONLY = (
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
-    "DataclassInstance Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
+    "DataclassInstance LoopByMapFoldOrScanOrOver Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy LayerPadding LSTMState"
 ).split()
 """As regular expressions."""

@@ -24,16 +24,18 @@ import numpy as np
 from ...core.types import Array
 from .selftest import is_supported
 
-WatchedVariable: TypeAlias = (
-    "tuple[dict[Any, Any] | CellType | FunctionType | list[Any] | Array | object, Any, object]"
+_Holder: TypeAlias = (
+    "dict[Any, Any] | CellType | FunctionType | list[Any] | set[Any] | Array | object"
 )
+WatchedVariable: TypeAlias = "tuple[_Holder, Any, object]"
 """Its holder, its name, and what it holds.
 
 Of a dictionary, the name `...` stands for how many keys it has; of a list, the value is how many elements it has, and
-the first of them; of an array, the name is byte offsets, and the value all of its bytes, or the words that are there.
+the first of them; of a set, its elements, and what its table holds now is looked at; of an array, the name is byte
+offsets, and the value all of its bytes, or the words that are there.
 """
 
-# CPython 3.11 to 3.13: PyDictObject, PyDictKeysObject, PyCellObject, PyFunctionObject and PyListObject of
+# CPython 3.11 to 3.13: PyDictObject, PyDictKeysObject, PyCellObject, PyFunctionObject, PyListObject and PySetObject of
 # Include/internal/pycore_dict.h and Include/cpython; NumPy: PyArrayObject
 _USED: Final = 16
 _KEYS: Final = 32
@@ -50,6 +52,12 @@ _CODE: Final = 48
 _LENGTH: Final = 16
 _ITEMS: Final = 24
 _DATA: Final = 16
+_FILLED: Final = 16
+_COUNTED: Final = 24
+_MASK: Final = 32
+_TABLE: Final = 40
+_MOST_PLACES: Final = 32
+"""Of a set's table, each an element and its hash; of a larger one those that are looked at lie evenly."""
 _WORD: Final = 8
 """Bytes that native code compares at once, and of a pointer."""
 
@@ -106,6 +114,8 @@ def _pairs(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
                 pairs.append((id(holder) + _CODE, id(value)))
             case list():
                 pairs += _of_list(held, value)
+            case set():
+                pairs += _of_set(held)
             case np.ndarray():
                 pairs += _of_array(holder, name, value)
             case _:
@@ -120,6 +130,16 @@ def _of_list(held: list[Any], value: Any) -> Iterator[tuple[int, int]]:
     yield id(held) + _LENGTH, count
     for k, element in enumerate(elements):
         yield items + _WORD * k, id(element)
+
+
+def _of_set(held: set[Any]) -> Iterator[tuple[int, int]]:
+    """Where its table is, how full, and what is in it."""
+    address, table = id(held), _word(id(held) + _TABLE)
+    for offset in (_TABLE, _MASK, _FILLED, _COUNTED):
+        yield address + offset, _word(address + offset)
+    places = _word(address + _MASK) + 1
+    for k in range(0, places, -(-places // _MOST_PLACES)):
+        yield table + 2 * _WORD * k, _word(table + 2 * _WORD * k)
 
 
 def _of_slot(held: object, name: str, value: object) -> Iterator[tuple[int, int]]:
@@ -202,4 +222,9 @@ def _layout_holds() -> bool:
         ([held, 1], None, (2, held, 1)),
         (np.arange(3), (0, 8, 16), np.arange(3).tobytes()),
     ]
-    return all(address != _NOWHERE and _word(address) == word for address, word in _pairs(watched))
+    one, many = {held}, {object() for _ in range(11)}
+    return (
+        all(address != _NOWHERE and _word(address) == word for address, word in _pairs(watched))
+        and {id(held), 1, 7} <= {word for _, word in _of_set(one)}
+        and {*map(id, many), 11, 31} <= {word for _, word in _of_set(many)}
+    )

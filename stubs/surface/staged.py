@@ -86,7 +86,7 @@ def staged_class() -> Iterator[str]:
     yield from template("rep")
     yield from calls()
     yield from rule_methods()
-    field = "field: Lens[S, Any, CONTENT], value: CONTENT"  # a field of a struct, replaced
+    field = "field: Lens[S, Any, R], value: R"  # a field of a struct, replaced
     yield from method("set", [f"(self: Rep[S], {field}, /) -> Rep[S]"])
     yield from method(
         "unpack",

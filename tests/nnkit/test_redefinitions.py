@@ -212,6 +212,7 @@ class Model:
     shared = 3.0
     def __init__(self):
         self.rate, self.part, self.calls, self.log, self.cache = 3.0, {"w": [3.0]}, 0, [], {}
+        self.among = {1.0, 2.0}
     def forward(self, a):
         self.calls += 1
         self.log.append(self.calls)
@@ -225,6 +226,16 @@ class Model:
     def __call__(self, a):
         return a * self.rate
 model, TABLE, NAMED, ARRAY, LARGE = Model(), [3.0], {1: 3.0}, np.full(3, 3.0, np.float32), np.full(1 << 15, 3.0)
+AMONG, MANY = {1.0, 2.0}, set(range(200))
+@nk.staged
+def inner(a: Rep[V], m: Model) -> Rep[V]:
+    return a * m.rate
+@nk.staged
+def middle(a: Rep[V], *, m: Model) -> Rep[V]:
+    return a * float(len(m.among) + 1)
+@nk.staged
+def outer(a: Rep[V], m: Model) -> Rep[V]:
+    return middle(a, m=m)
 SMALL, SHAPED, VIEW = np.array([3, 3], np.int8), np.zeros(3), np.full((2, 3), 3.0)[:, ::2]
 """
 PLACES = {
@@ -238,6 +249,11 @@ PLACES = {
     "length": ("a * 3.0 * len(TABLE)", "TABLE.append(3.0)"),
     "dict": ("a * NAMED[1]", "NAMED[1] = 5.0"),
     "sum": ("a * sum(NAMED.values())", "NAMED[7] = 2.0"),
+    "set": ("a * sum(AMONG)", "AMONG.discard(1.0); AMONG.add(3.0)"),
+    "large set": ("a * (3.0 if 7 in MANY else 5.0)", "MANY.remove(7); MANY.add(300)"),
+    "method of a set": ("a * float(len(AMONG) + 1)", "AMONG |= {7.0, 8.0}"),
+    "static": ("inner(a, model)", "model.rate = 5.0"),
+    "static set": ("outer(a, model)", "model.among.update({7.0, 8.0})"),
     "array": ("a * float(ARRAY[2])", "ARRAY[2] = 5.0"),
     "large": ("a * float(LARGE[9])", "LARGE *= 5.0 / 3.0"),
     "small": ("a * float(SMALL[1])", "SMALL[1] = 5"),

@@ -87,10 +87,11 @@ def test_what_lies_inside_of_values() -> None:
     def helper() -> int:
         return 1
 
-    code = helper.__code__
+    code, few, many = helper.__code__, {1.5, 2.5}, set(range(20))
     variables: list[Any] = [
         (held, "rate", settings.rate), (numbers, 1, numbers[1]), (numbers, ..., 2), (helper, None, code),
         (items, None, (2, *items)), (array, (0, 8, 12), array.tobytes()), (small, (0,), small.tobytes()),
+        (few, None, frozenset(few)), (many, None, frozenset(many)),
     ]  # fmt: skip
     guard = Guard(variables)
     assert guard.update(variables) and holds(guard)
@@ -107,6 +108,14 @@ def test_what_lies_inside_of_values() -> None:
         assert not holds(guard), (holder, name)
         change(holder, name, before)
         assert holds(guard)
+    for group, other in ((few, 1.5), (many, 7)):
+        group.discard(other)
+        assert not holds(guard)
+        group.add(99)
+        assert not holds(guard)
+        group.discard(99)
+        group.add(other)
+        assert guard.update(variables) and holds(guard)
     for longer, add in ((items, lambda: items.append(1.5)), (numbers, lambda: numbers.update(y=1))):
         add()
         assert not holds(guard)
