@@ -207,7 +207,7 @@ def test_ba(n: int, m: int, p: int, turned: bool) -> None:
         at += [11 * n + 3 * (i % m) + j for j in range(3)] + [11 * n + 3 * m + i]
         dense[2 * i : 2 * i + 2, at] = block
         dense[2 * p + i, 11 * n + 3 * m + i] = -2 * given["w"]
-    begins, columns, values = map(np.asarray, ba.run_jacobian(*ba.prepare(given)))
+    begins, columns, values = map(np.asarray, ba.run_jacobian(*ba.prepare_jacobian(given)))
     rows = np.repeat(np.arange(3 * p), np.diff(begins))
     assert (begins[0], begins[-1], len(columns), len(values)) == (0, 31 * p, 31 * p, 31 * p)
     assert np.all(np.diff(columns)[np.diff(rows) == 0] > 0)

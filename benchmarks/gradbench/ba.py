@@ -6,7 +6,10 @@ of all.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f64, i64
@@ -58,11 +61,17 @@ def errors(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Vector]]:
 
 
 @nk.staged
-def jacobian(scene: Rep[Scene]) -> tuple[Rep[Vector], Rep[Tensor1D[i64]]]:
-    """The values that are not 0 and their columns, row by row: two of 15 per observation, then those of weights."""
+def jacobian(
+    scene: Rep[Scene],
+) -> tuple[Rep[Vector], Rep[Tensor1D[i64]], Rep[Tensor1D[i64]]]:
+    """The values that are not 0, their columns, and where rows begin: two of 15 per observation, then weights."""
     by_camera, by_point, by_weight = blocks(*observations(scene)).unpack()
     values = nk.concat([by_camera, by_point, by_weight.expand_dims(2)], axis=2)  # (p, 2, 15)
-    return nk.concat([values.reshape(-1), -2.0 * scene[Scene.weights]]), columns(scene)
+    weights = scene[Scene.weights]
+    p = weights.shape[0]
+    values = nk.concat([values.reshape(-1), -2.0 * weights])
+    begins = nk.concat([nk.arange(0, 30 * p, 15, i64), nk.arange(30 * p, 31 * p + 1, 1, i64)])
+    return values, columns(scene), begins
 
 
 def observations(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Matrix], Rep[Vector], Rep[Matrix]]:
@@ -76,16 +85,22 @@ def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:
     first = scene[Scene.first]
     by_camera = first[0] + 11 * scene[Scene.camera].expand_dims(1) + nk.arange(11, i64)
     by_point = first[1] + 3 * scene[Scene.point].expand_dims(1) + nk.arange(3, i64)
-    by_weight = first[2] + nk.cumsum(nk.ones_like(scene[Scene.camera]), axis=0) - 1
+    by_weight = first[2] + nk.arange(scene[Scene.camera].shape[0], i64)
     row = nk.concat([by_camera, by_point, by_weight.expand_dims(1)], axis=1)
     return nk.concat([nk.stack([row, row], axis=1).reshape(-1), by_weight])
 
 
-def run_jacobian(scene: Scene) -> CompressedRows:
-    values, where = jacobian(scene)
-    p = len(scene.weights.numpy())
-    begins = np.concatenate([np.arange(0, 30 * p, 15), np.arange(30 * p, 31 * p + 1)])
-    return CompressedRows(begins, where, values)
+class Room(NamedTuple):
+    """The arrays of a Jacobian, which each run fills anew, as those of the tools in C++ do."""
+
+    values: npt.NDArray[np.float64]
+    columns: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.int64]
+
+
+def run_jacobian(scene: Scene, room: Room) -> CompressedRows:
+    values, columns, begins = jacobian(scene, out=tuple(room))
+    return CompressedRows(begins, columns, values)
 
 
 def prepare(given: Json) -> tuple[Scene]:
@@ -96,6 +111,12 @@ def prepare(given: Json) -> tuple[Scene]:
     i = np.arange(p)
     at, camera, point = (Tensor1D(each, i64) for each in (first, i % n, i % m))
     return (Scene(cameras, points, weights, features, camera, point, at),)
+
+
+def prepare_jacobian(given: Json) -> tuple[Scene, Room]:
+    p = int(given["p"])
+    room = Room(np.zeros(31 * p), np.zeros(31 * p, np.int64), np.zeros(3 * p + 1, np.int64))
+    return *prepare(given), room
 
 
 def encode_errors(errors: tuple[Matrix, Vector]) -> Json:
@@ -109,5 +130,5 @@ def encode_errors(errors: tuple[Matrix, Vector]) -> Json:
 
 FUNCTIONS = {
     "objective": Function(prepare, errors, encode_errors),
-    "jacobian": Function(prepare, run_jacobian, CompressedRows.encode),
+    "jacobian": Function(prepare_jacobian, run_jacobian, CompressedRows.encode),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from nnkit import Tensor1D, f64, i64
 
@@ -18,7 +17,7 @@ SHOWN = 30
 class CompressedRows(NamedTuple):
     """Where each row begins, and one behind the last; the column of each number that is kept, row by row."""
 
-    begins: npt.NDArray[np.int64]
+    begins: Tensor1D[i64]
     columns: Tensor1D[i64]
     values: Tensor1D[f64]
 
