@@ -45,7 +45,7 @@ from ..ops.scan import Scan
 from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
 from .arena import aligned
-from .block_groups import group_in_blocks
+from .block_groups import fold_row_groups, group_in_blocks
 from .blocks_ahead import outputs_ahead
 from .buffer_assignment import (
     BlockResults,
@@ -183,7 +183,7 @@ def _schedule_block(
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in body.block.instructions
     ]
-    steps = group_in_blocks(group_nests(steps, target), target)
+    steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
     steps = write_nest_kernels(steps, target)
     instructions = [step.instruction for step in steps]
     contracted = contract(steps)

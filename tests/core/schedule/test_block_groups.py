@@ -195,3 +195,34 @@ def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv(VARIABLE)
     function = scheduled(Rows(1, 3200), is_fused=False, bytes=32)
     assert arena_bytes(function) + block_bytes_of(function.entry.instructions) < arena_bytes(whole)
+
+
+def chain(b: Builder, x: Value) -> Value:
+    for _ in range(5):
+        x = b.emit(Add(), b.emit(Sin(), x), x)
+    return x
+
+
+def test_a_group_over_rows_has_room_for_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its members go through their rows as before, to the bit."""
+    arguments = arguments_for(module_of(chain, f32(80, 130)))
+
+    def function() -> Function:
+        module = module_of(chain, f32(80, 130))
+        generate_compute(module)
+        with mock.patch.object(block_groups, "_LEAST_FOLDED", 1):
+            schedule(module, Target(vector_bytes=32, l1_bytes=256, l2_bytes=20000))
+        verify(module)
+        return module.functions["main"]
+
+    folded = function()
+    monkeypatch.setenv(VARIABLE, "contract")
+    whole = function()
+    assert check_rooms(folded) == 9 and not check_rooms(whole)
+    assert arena_bytes(folded) < arena_bytes(whole) // 10
+    expected, found = run_all([whole, folded], arguments)
+    with sharing_everything():
+        shared = run(folded, arguments)
+    for one, other, third in zip(expected, found, shared, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, third)
