@@ -204,6 +204,7 @@ def _function(name: str, text: str, fields: list[str], known: dict[str, Any]) ->
 
     So classes with as many fields share what is compiled, for a tenth of the time.
     """
+    known["__file__"] = __file__  # by which `staging.location` knows frames of NNKit
     exec(_compiled(text), known)
     made: Any = known[name]
     names = {f"_{i}": field for i, field in enumerate(fields)}
