@@ -18,6 +18,7 @@ from .comparison import Equal, GreaterThan, GreaterThanOrEqual, LessThanOrEqual,
 from .extrema import MAXIMUM, MINIMUM
 from .forms import ADDITION, DIVISION, Elementwise, Partial
 from .formulas import number, quietly
+from .literal import number_of
 from .rounding import Rint
 from .stop_gradient import StopGradient
 
@@ -165,6 +166,8 @@ class Divide(Elementwise):
         return quietly(np.divide if u.dtype.kind == "f" else _truncated_quotient, u, v)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        if number_of(u) == 1:  # y is 1 / v itself, and needs no other quotient
+            return y, b.emit(Negate(), b.emit(Square(), y))
         by_v = b.emit(Negate(), b.emit(self, y, v))
         return b.emit(self, number(b, v, 1), v), by_v
 

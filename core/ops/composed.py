@@ -59,8 +59,8 @@ def sigmoid(b: Emitter, x: Value) -> Value:
     part = b.emit(Divide(), one, b.emit(Add(), small, one))
     product = b.emit(Multiply(), small, part)
     lower = b.emit(Subtract(), small, b.emit(Multiply(), small, product))
-    # the derivatives of that are dearer, and no better
-    lower = b.emit(StraightThrough(), lower, product)
+    # 1 − part has the same derivatives, by part² and e⁻ˡˣˡ alone
+    lower = b.emit(StraightThrough(), lower, b.emit(Subtract(), one, part))
     return b.emit(Select(), lower, part, is_negative)
 
 
