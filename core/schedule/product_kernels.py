@@ -23,7 +23,7 @@ from .product_plans import plan_product
 from .switches import is_enabled
 from .target import Target
 
-MOST_WORK: Final = 2 * 1024**3
+MOST_WORK: Final = 2**40
 """Multiplications of a product from which the BLAS computes it: 1024³ takes a kernel as long, 2048³ 1.17 times."""
 
 MOST_SUMMED: Final = 64 * 1024

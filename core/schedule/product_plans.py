@@ -30,7 +30,7 @@ from .target import Target
 _MULTIPLY: Final = 0.15
 """Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
 
-_LEAST_REUSED: Final = 32
+_LEAST_REUSED: Final = 96
 """Rows from which it pays to pack what lies in the second cache."""
 
 _LEAST_PACKED: Final = 256
