@@ -30,7 +30,13 @@ from ..ops.slicing import is_concatenation
 from ..types import TensorType, scalar, written
 from .bodies import bodies_of, unsupported
 from .product_transposes import split_transposes
-from .products import ProductOperand, emit_product, library_product, transposed_product
+from .products import (
+    ProductOperand,
+    emit_product,
+    is_dot,
+    library_product,
+    transposed_product,
+)
 
 _SELECTED: Final = 4
 """Pieces of a concatenation that a nest selects from, in place of reading them where they were written.
@@ -154,7 +160,7 @@ def _is_selected(concatenate: Instruction) -> bool:
 def _transposed(transpose: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
     """The operands of the library product that is this transpose of one that nobody else uses."""
     (x,) = transpose.operands
-    if not isinstance(x.op, Dot) or not x.has_one_use:
+    if not is_dot(x.producer) or not x.has_one_use:
         return None
     return transposed_product(transpose)
 

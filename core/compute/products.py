@@ -10,7 +10,7 @@ import math
 
 from ..ir import Builder, Instruction, Value
 from ..lazy_dataclass import dataclass
-from ..ops.contraction import BLAS_WORK
+from ..ops.contraction import BLAS_WORK, Dot
 from ..ops.movement import Transpose, reshaped
 from ..types import F32, F64, Shape
 from .ops import MatrixProduct, flipped
@@ -76,7 +76,22 @@ def _transpose_operand(value: Value) -> ProductOperand:
 
 def _swaps_last(instruction: Instruction) -> bool:
     """Whether this is a transpose that exchanges the last two axes and leaves the others."""
-    if not isinstance(instruction.op, Transpose):
-        return False
-    rank = instruction.operands[0].tensor.rank
-    return rank >= 2 and instruction.op.order(rank) == flipped(tuple(range(rank)), True)
+    order = transpose_order(instruction)
+    return order is not None and len(order) >= 2 and order == exchanging(len(order))
+
+
+def transpose_order(instruction: Instruction | None) -> tuple[int, ...] | None:
+    """The permutation of a transpose; None for all else."""
+    if instruction is None or not isinstance(instruction.op, Transpose):
+        return None
+    return instruction.op.order(instruction.operands[0].tensor.rank)
+
+
+def exchanging(rank: int) -> tuple[int, ...]:
+    """The permutation that exchanges the last two axes."""
+    return flipped(tuple(range(rank)), True)
+
+
+def is_dot(instruction: Instruction | None) -> bool:
+    """Whether it is a product that the BLAS or a kernel may compute."""
+    return instruction is not None and isinstance(instruction.op, Dot)

@@ -1,7 +1,7 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
-A product is a kernel where the machine multiplies and adds in one instruction, unless it is so large that a BLAS, which
-divides it along k as well, is faster.  A nest that alone reads its result, element by element, is its *epilogue*.
+A product is a kernel where the machine multiplies and adds in one instruction.  A nest that alone reads its result,
+element by element, is its *epilogue*.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from .ops import is_one_product, sizes_of
 from .product_plans import plan_product
 from .switches import is_enabled
 from .target import Target
-
-MOST_WORK: Final = 2**40
-"""Multiplications of a product from which the BLAS computes it: 1024³ takes a kernel as long, 2048³ 1.17 times."""
 
 MOST_SUMMED: Final = 64 * 1024
 """Products in a sum: of longer ones, parts are added with compensation (`summation.product_chunk`)."""
@@ -78,7 +75,6 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
         and (m > 1 or _is_wide(b, target))
         and 0 < k <= MOST_SUMMED
         and product.result.tensor.size > 0
-        and (m * n * k < MOST_WORK or not target.has_blas)
     )
 
 

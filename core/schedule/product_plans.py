@@ -33,6 +33,9 @@ _MULTIPLY: Final = 0.15
 _LEAST_REUSED: Final = 96
 """Rows from which it pays to pack what lies in the second cache."""
 
+_LEAST_SUMMED: Final = 64
+"""Products in a sum from which the same: below, storing the result is what takes time, and is best done row by row."""
+
 _LEAST_PACKED: Final = 256
 """Rows from which those of one packed block are shared: it lies in the caches of the core that packs it, from where
 another one fetches it at some 10 GB/s; with 64 rows two threads took twice the time of one, with 256 0.85 of it."""
@@ -63,6 +66,9 @@ and into a place for each block 1.2 of it with 256 rows."""
 _MOST_GROUPS: Final = 8
 """The same where all places together stay in the second cache: because the operand does, or as there are so many
 blocks that each thread packs several in one place."""
+
+_LONGEST: Final = 10_000_000.0
+"""Nanoseconds of a group: a program polls for signals between a few of them."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,8 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     packed = _packing(op, b, m, target)
     is_large = m > 1 and _matrix_bytes(b) > target.l2_bytes // 2
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
-    count = _least_blocks(vectors, row, target) if packed or is_large else 1
+    near = target.l2_bytes // (8 if m >= _LEAST_REUSED else 16)
+    count = _least_blocks(vectors, row, near) if packed or is_large else 1
     by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
     levels = [
         _Level(extent, extent, packed is None or extent * n * k < _MOST_APART // b.dtype.bytes)
@@ -127,8 +134,9 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     level, grain = _shared(levels, work)
     blocks = None
     if grain and level == len(batch) and by_columns:
-        is_small = count >= 4 * _MOST_GROUPS or _matrix_bytes(b) <= target.l2_bytes // 2
-        groups = min(_MOST_GROUPS if is_small else _GROUPS, columns.tiles)
+        is_long = count >= 4 * _MOST_GROUPS and m >= _LEAST_PACKED
+        groups = _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.l2_bytes // 2 else _GROUPS
+        groups = min(max(groups, math.ceil(work / _LONGEST)), columns.tiles)
         blocks = _blocks(vectors, max(count, groups), groups, lanes)
         grain = blocks.columns * blocks.together
     elif count > 1:
@@ -163,10 +171,9 @@ def _matrix_bytes(type: TensorType) -> int:
     return math.prod(type.shape[-2:]) * type.dtype.bytes
 
 
-def _least_blocks(vectors: int, row: int, target: Target) -> int:
-    """Into how many blocks columns are divided of which a vector takes so many bytes."""
-    share = target.l2_bytes // 8
-    most = max(share // max(row, 1), 2 * _TILE_VECTORS if row <= share else _TILE_VECTORS)
+def _least_blocks(vectors: int, row: int, near: int) -> int:
+    """Into how many blocks of so many bytes columns are divided of which a vector takes `row`."""
+    most = max(near // max(row, 1), 2 * _TILE_VECTORS if 2 * row <= near else _TILE_VECTORS)
     return max(1, min(-(-vectors // most), vectors // _TILE_VECTORS))
 
 

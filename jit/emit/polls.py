@@ -42,6 +42,9 @@ JOB: Final = 10 * LONG
 """Nanoseconds of the work of a parallel loop that is done between two polls: a tenth of `PERIOD`, and so much that
 threads which wait for the last block, of some microseconds, do not count."""
 
+SHARED: Final = 8
+"""Blocks of a job at least, for threads to share; those of matrix products take 10 ms at most."""
+
 MOST: Final = LONG
 """Nanoseconds that a round of a loop nest takes at most, for its loop to poll and not one inside of it."""
 
@@ -196,7 +199,7 @@ class _LoopPolls:
         if not self.nanoseconds:
             return 0
         self.paid = self.nanoseconds / blocks
-        return min(max(1, int(JOB / self.paid)), blocks)
+        return min(max(SHARED, int(JOB / self.paid)), blocks)
 
     def poll(self, rounds: int) -> None:
         """See `writer.LoopPolls`."""

@@ -115,7 +115,7 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
     """Threads share the loops of all of them that have two tiles, however small they are."""
     monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
     monkeypatch.setattr(shared_loops, "BLOCK", 1.0)
-    for least in ("_LEAST_PACKED", "_LEAST_REUSED", "_LEAST_TURNED"):
+    for least in ("_LEAST_PACKED", "_LEAST_REUSED", "_LEAST_SUMMED", "_LEAST_TURNED"):
         monkeypatch.setattr(product_plans, least, 0)
     random = np.random.default_rng(0)
     found = shared = 0
