@@ -43,7 +43,8 @@ def gradient(
     """The derivatives of `of` with respect to the parameters `wrt`, then its results `keeping`.
 
     `wrt` is an index, a tuple of indices, a field `Params.w` of the first parameter, or a selector
-    `lambda x, w, b: (b, w)`.  `from_` picks the result to differentiate.  With `seedable` the function
+    `lambda x, w, b: (b, w)`.  Names of parameters, `"w"`, run as well, but checkers know none.
+    `from_` picks the result to differentiate.  With `seedable` the function
     takes a further argument, the seed; without, the seed is ones (so for a tensor: the gradient of its sum).
     One index gives one derivative, a tuple of indices a tuple.
     `save` says what is kept of the forward pass for the backward one: "all" that derivatives use, "none" of it, so

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, cast
@@ -143,12 +144,23 @@ class Family:
         try:
             return static_key(value)
         except NotStatic as error:
+            if error.is_data and re.search(r"\bRep\b", str(self.parameters[name].annotation)):
+                raise self._optional(name) from None
             raise staging_error(
                 f"parameter {name} of {self.name} is static, and {error.what} {error.problem}",
                 f"annotate it, {name}: Rep[...], if it is data; several are a Struct, or a tuple[Rep[...], Rep[...]]"
                 if error.is_data
                 else "give a number, a str, a tuple, an enum, a frozen dataclass or a function: what cannot change",
             ) from None
+
+    def _optional(self, name: str) -> Exception:
+        """The error for data, where the annotation is `Rep[...] | None`."""
+        return staging_error(
+            f"parameter {name} of {self.name} is a Rep or something else, so calls give it no data: a parameter is "
+            "a Rep in all calls, or in none",
+            f"annotate it, {name}: Rep[...], and give ones or zeros where there is none; or write two functions, of "
+            "which one calls the other",
+        )
 
     def _other_type(self, parameter: StaticParameter, value: Any) -> Exception:
         name, wanted = parameter.name, parameter.type_name

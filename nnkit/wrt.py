@@ -1,7 +1,8 @@
-"""What `wrt` selects: parameters by their indices, or parameters and their fields by a lens or a selector."""
+"""What `wrt` selects: parameters by their indices or names, or parameters and their fields by a lens or a selector."""
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -19,11 +20,16 @@ from .struct_fields import Lens
 
 
 def chosen_parameters(of: StagedFunction, wrt: Any) -> Any:
-    """The parameters that `wrt` selects: an index, a path, or a tuple of these."""
+    """The parameters that `wrt` selects: an index, a path, or a tuple of these; of a name its index."""
     if isinstance(wrt, Lens):
         return _path_of_lens(of, wrt)
+    if isinstance(wrt, str):
+        return _index_of(of, wrt)
     if isinstance(wrt, StagedFunction) or not callable(wrt):
-        return wrt if isinstance(wrt, int) or is_tuple(wrt) else indices_of(wrt, "wrt")
+        each = wrt if isinstance(wrt, int) or is_tuple(wrt) else indices_of(wrt, "wrt")
+        if not is_tuple(each):
+            return each
+        return tuple(_index_of(of, one) if isinstance(one, str) else one for one in each)
     names = of.stageable.parameter_names
     places = [ParameterPath(index, (), spec) for index, spec in enumerate(of.declared)]
     try:
@@ -53,8 +59,21 @@ def indices_of(given: Any, what: str) -> tuple[int, ...]:
         return tuple(given)
     raise differentiation_error(
         f"{what} is a tuple of indices, not {given!r}",
-        f"{what}=(0,)" if what == "keeping" else "an index, a tuple of them, a field or a selector",
+        f"{what}=(0,)"
+        if what == "keeping"
+        else "an index or a name of a parameter, a tuple of them, a field or a selector",
     )
+
+
+def _index_of(of: StagedFunction, name: str) -> int:
+    names = of.stageable.parameter_names
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        raise differentiation_error(
+            f"{of.stageable.name} has no parameter {name!r}: those that it has are {', '.join(names)}",
+            f"did you mean {near[0]!r}?" if near else "",
+        )
+    return [*names].index(name)
 
 
 def _path_of_lens(of: StagedFunction, lens: Lens) -> ParameterPath:

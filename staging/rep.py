@@ -385,7 +385,9 @@ class Rep(Methods):
             )
         return repr(self)
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
+        if self.is_function:  # it is there, as any function
+            return True
         raise staging_error(
             "a Rep has no truth value: it stands for a value that is not there yet",
             "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, repeat "

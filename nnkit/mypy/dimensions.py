@@ -6,7 +6,15 @@ import re
 from collections.abc import Sequence
 
 from mypy.nodes import TypeInfo
-from mypy.types import AnyType, Instance, LiteralType, Type, TypeOfAny, get_proper_type
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    LiteralType,
+    Type,
+    TypeOfAny,
+    get_proper_type,
+)
 
 UNKNOWN = AnyType(TypeOfAny.special_form)
 _TENSOR = re.compile(r"nnkit\.Tensor(\d)D")
@@ -25,6 +33,14 @@ def tensor_in(type: Type | None) -> Instance | None:
 def is_rep(type: Type | None) -> bool:
     found = get_proper_type(type) if type is not None else None
     return isinstance(found, Instance) and found.type.has_base("nnkit.Rep")
+
+
+def is_rep_of_data(type: Type | None) -> bool:
+    """Whether it is a Rep, and no function, of which Python may ask the truth."""
+    found = get_proper_type(type) if type is not None else None
+    if not isinstance(found, Instance) or found.type.fullname != "nnkit.Rep":
+        return False  # others that are Reps are functions
+    return not any(isinstance(get_proper_type(each), CallableType) for each in found.args)
 
 
 def dimensions(tensor: Instance) -> list[Type]:

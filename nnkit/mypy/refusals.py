@@ -9,7 +9,7 @@ from mypy.nodes import Context, StrExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodContext
 from mypy.types import FunctionLike, Type
 
-from .dimensions import is_rep
+from .dimensions import is_rep, is_rep_of_data
 
 Span: TypeAlias = "tuple[int, int, int | None, int | None]"
 """Where an expression begins and ends: lines and columns."""
@@ -49,7 +49,7 @@ def refuse_truth(ctx: MethodContext | FunctionContext, conditions: set[Span]) ->
     """An error if the result of this call is a Rep, and what a condition asks for."""
     where: Context = ctx.context
     place = where.line, where.column, where.end_line, where.end_column
-    if place in conditions and is_rep(ctx.default_return_type):
+    if place in conditions and is_rep_of_data(ctx.default_return_type):
         ctx.api.fail(TRUTH, where)
 
 
@@ -64,7 +64,7 @@ def note_conversion(words: str, ctx: FunctionSigContext) -> FunctionLike:
 def truth(ctx: FunctionContext) -> Type:
     """bool, which takes anything."""
     given = [each for group in ctx.arg_types for each in group]
-    if given and is_rep(given[0]):
+    if given and is_rep_of_data(given[0]):
         ctx.api.fail(TRUTH, ctx.context)
     return ctx.default_return_type
 

@@ -71,6 +71,9 @@ class Rep(Conversions, View[X], Series[X, X], Generic[X]):
         """How many axes there are."""
     def __len__(self: View[AnyTensor[Any] | tuple[Any, ...]]) -> int: ...
     # what Python asks of values, and a Rep has not yet; an error at run time too
+    @overload
+    def __bool__(self: View[Callable[..., Any]]) -> Literal[True]: ...
+    @overload
     def __bool__(self) -> ChooseByCondOrSelect: ...
     if MYPY:
         if os.name == "mypy":   # false for pyright; mypy takes any tuple for one of Never

@@ -14,6 +14,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import (
+    DifferentiationError,
     Field,
     Rep,
     Scalar,
@@ -130,6 +131,17 @@ def test_an_index_gives_one_derivative_and_a_tuple_a_tuple() -> None:
     dx, dw, db = gradient(of=g, wrt=(0, 1, 2))(X, W, B)
     close(dx, ONES["x"])
     close(db, ONES["b"])
+
+
+def test_names_of_parameters_are_indices() -> None:
+    db, dx = gradient(of=g, wrt=("b", "x"))(X, W, B)
+    close(db, ONES["b"])
+    close(dx, ONES["x"])
+    close(gradient(of=g, wrt="w")(X, W, B), ONES["w"])
+    assert (g or None) is g  # a function is true, as Python's are
+    with pytest.raises(DifferentiationError, match=r"g has no parameter 'ww'.* x, w, b") as raised:
+        gradient(of=g, wrt="ww")
+    assert "did you mean 'w'?" in str(raised.value.__notes__)
 
 
 def test_results_are_in_the_order_of_wrt() -> None:

@@ -269,10 +269,10 @@ def test_an_object_that_changes_is_another_value() -> None:
     assert numbers(scaled(X, settings)) == [4.0, 8.0, 12.0]
     settings.owner[1]["scale"] = 2.0
     assert numbers(scaled(X, o=settings)) == [8.0, 16.0, 24.0]
-    settings.owner = (settings, {"scale": 2.0})
-    assert numbers(scaled(X, settings)) == [8.0, 16.0, 24.0] and len(traced) == 3
-    settings.owner = X, {"scale": 2.0}  # another object
+    settings.owner = (settings, {"scale": 2.0})  # another dictionary: traced again
     assert numbers(scaled(X, settings)) == [8.0, 16.0, 24.0] and len(traced) == 4
+    settings.owner = X, {"scale": 2.0}  # another object
+    assert numbers(scaled(X, settings)) == [8.0, 16.0, 24.0] and len(traced) == 5
 
 
 # ------------------------------------------------------------------------------------------------- misuse
@@ -281,6 +281,7 @@ MISUSE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "list": (lambda: importable(X, [1]), "parameter n of importable is static, and a list is not hashable", "a number"),
     "list of arrays": (lambda: importable(X, [X]), "is static, and a list of tensors is data", "a Struct"),
     "nested": (lambda: importable(X, n=(1, [2])), "and a list is not hashable", "a tuple"),
+    "a Rep or None": (lambda: maybe_a_rep(X, X), "m of maybe_a_rep is a Rep or something else", "two functions"),
     "array": (lambda: importable(X, X), "parameter n of importable is static, and a ndarray is data", "n: Rep"),
     "tensor": (lambda: importable(X, n=Tensor1D(X)), "parameter n of importable is static", "if it is data"),
     "near": (lambda: importable(X, N=2), "importable has no static parameter N: those that it has are n=1", "mean n?"),
@@ -312,6 +313,11 @@ def test_plain_annotations_take_what_checkers_take_and_numpys() -> None:
     assert [numbers(plainly(X, **one)) for one in given] == [(6 * X).tolist(), (2 * X).tolist()]
     traced = nk.staged(lambda x: plainly(x, True, x.shape[0], name="a"))
     assert numbers(traced(X)) == (3 * X).tolist()
+
+
+@nk.staged
+def maybe_a_rep(x: Rep[F1], m: Rep[F1] | None = None) -> Rep[F1]:
+    return x if m is None else x * m
 
 
 def given_a_rep(x: Rep[F1]) -> Rep[F1]:

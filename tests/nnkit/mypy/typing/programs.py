@@ -52,6 +52,7 @@ def statics(x: Tensor2D[f32, Batch, In], y: Rep[Tensor2D[f32, Batch]]) -> None:
     assert_type(plain(x, x), Tensor2D[f32, Any, In])
     assert_type(partly(x, nk.tanh, 2.0), Tensor2D[f32, Any, In])
     assert_type(nk.gradient(of=plain, wrt=1), Rep[Callable[[Tensor2D[f32, Any, In], Tensor2D[f32, Any, In]], Tensor2D[f32, Any, In]]])
+    1 if nk.vmap(plain) else 2
     keyword(x)  # M: No overload variant
     keyword(x, n=2, m=3)  # M: No overload variant
     keyword(x, n="2")  # M: No overload variant
