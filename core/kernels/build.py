@@ -144,8 +144,8 @@ class KernelBuilder:
     ) -> Value:
         """Append the load of an element, or of a vector."""
         maps, coordinates = _maps(indices)
-        op = LoadAt(maps, lanes, steps, active)
-        return self.emit(op, buffer, *coordinates)
+        type = TensorType((lanes,) if lanes else (), buffer_of("loadAt", buffer.type).dtype)
+        return self.emit_typed(LoadAt(maps, lanes, steps, active), type, buffer, *coordinates)
 
     def store(
         self,
@@ -157,7 +157,9 @@ class KernelBuilder:
     ) -> None:
         """Append the store of an element, or of a vector."""
         maps, coordinates = _maps(indices)
-        self._builder.emit_many(StoreAt(maps, steps, active), (value, buffer, *coordinates))
+        op = StoreAt(maps, steps, active)
+        instruction = Instruction(op, (value, buffer, *coordinates), ())
+        self._builder.block.instructions.append(instruction)
 
     def prefetch(self, buffer: Value, *indices: AnyIndex) -> None:
         """Append that an element is brought to the nearest cache."""
