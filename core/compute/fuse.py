@@ -328,7 +328,8 @@ class _BlockFusion:
                 found[axis] = place
                 unsafe.update(() if inside else (axis,))
         axes = Substitution(tuple(found), frozenset(unsafe), request.bounds)
-        if unsafe and not may_fuse_out_of_bounds(root, parts, axes, owner.extents):
+        domain = cluster.extents
+        if unsafe and not may_fuse_out_of_bounds(root, parts, axes, owner.extents, domain):
             return None
         return self.pool.substitute(root, axes)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from nnkit.core.compute.bodies import base_of
 from nnkit.core.compute.fuse import LARGEST_BODY, fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import advance, passes_to
@@ -404,3 +405,38 @@ def test_what_follows_from_a_result_that_is_stored_is_not_stored_too() -> None:
     found = nests(fused(module_of(build, f32(40, 40), f32(40, 40))))
     assert [len(nest.results) for nest in found] == [1, 1]
     assert [body_names(nest).count("tanh") for nest in found] == [1, 0]
+
+
+def test_slices_are_read_where_a_pad_reads_them_if_they_end_where_their_tensor_does() -> None:
+    """All slices of five elements, with zeros around: right, and copied only where a read would find more."""
+    cases = [
+        (start, stop, low, high)
+        for start in range(5)
+        for stop in range(start + 1, 6)
+        for low in range(3)
+        for high in range(3)
+    ]
+
+    def pads(b: Builder, x: Value) -> list[Value]:
+        zero = constant(b, scalar(F32), 0)
+        return [
+            b.emit(Pad((0, low), (0, high)), b.emit(Slice((0, start), (2, stop)), x), zero)
+            for start, stop, low, high in cases
+        ]
+
+    module = module_of(pads, f32(2, 5))
+    x = np.arange(1, 11, dtype=np.float32).reshape(2, 5)
+    expected = results(module, [x])
+    generate_compute(module)
+    fuse(module)
+    verify(module)
+    for one, other in zip(expected, results(module, [x]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    returned = module.functions["main"].entry.terminator.operands
+    for value, (start, stop, low, high) in zip(returned, cases, strict=True):
+        maker = base_of(value).producer
+        assert maker is not None
+        ends = (not low or not start) and (not high or stop == 5)
+        # an axis of one element is none
+        if stop - start > 1:
+            assert (maker.operands[0] is module.functions["main"].parameters[0]) == ends
