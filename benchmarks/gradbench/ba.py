@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f64, i64
@@ -93,13 +92,13 @@ def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:
 class Room(NamedTuple):
     """The arrays of a Jacobian, which each run fills anew, as those of the tools in C++ do."""
 
-    values: npt.NDArray[np.float64]
-    columns: npt.NDArray[np.int64]
-    begins: npt.NDArray[np.int64]
+    values: Vector
+    columns: Tensor1D[i64]
+    begins: Tensor1D[i64]
 
 
 def run_jacobian(scene: Scene, room: Room) -> CompressedRows:
-    values, columns, begins = jacobian(scene, out=tuple(room))
+    values, columns, begins = jacobian(scene, out=(room.values, room.columns, room.begins))
     return CompressedRows(begins, columns, values)
 
 
@@ -115,8 +114,9 @@ def prepare(given: Json) -> tuple[Scene]:
 
 def prepare_jacobian(given: Json) -> tuple[Scene, Room]:
     p = int(given["p"])
-    room = Room(np.zeros(31 * p), np.zeros(31 * p, np.int64), np.zeros(3 * p + 1, np.int64))
-    return *prepare(given), room
+    values = Tensor1D(np.zeros(31 * p), f64)
+    columns, begins = (Tensor1D(np.zeros(size, np.int64), i64) for size in (31 * p, 3 * p + 1))
+    return *prepare(given), Room(values, columns, begins)
 
 
 def encode_errors(errors: tuple[Matrix, Vector]) -> Json:
