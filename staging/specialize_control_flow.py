@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ..core.errors import InternalError, ShapeError
 from ..core.ir import Block, Builder, Region, Value
 from ..core.ops import For, If, While, Yield
-from ..core.ops.literal import constant
+from ..core.ops.literal import constant, number_of
 from ..core.types import I64, TensorType, Type, scalar
 from .explanation import difference, shown
 from .expression import Expression, ForLoop, IfElse, TracedBody, WhileLoop
@@ -90,6 +90,8 @@ def _emit_for(
     if None in operands[: operation.over]:
         stacks = len(operation.step.outputs) - operation.carried
         return _found([*(None if one is None else one.type for one in carried), *[None] * stacks])
+    if not operation.over and _has_no_round(operands[:2]):
+        return tuple(carried)  # what the body reads need not be there: x[i] of no elements
     extent = _extent(operation, _known(operands[:first])) if operation.over else None
     inner = _start(b)
     index = inner.argument(scalar(I64), "index")
@@ -108,6 +110,12 @@ def _emit_for(
         bounds = tuple(constant(b, scalar(I64), bound) for bound in (0, extent))
     loop = For(tuple(type for type in stacked if type is not None))
     return b.emit_many(loop, (*bounds, *start), [_finish(inner, ends)])
+
+
+def _has_no_round(bounds: Sequence[Value | None]) -> bool:
+    """Whether the bounds are known, and nothing is between them."""
+    low, high = (None if bound is None else number_of(bound) for bound in bounds)
+    return low is not None and high is not None and high <= low
 
 
 def _extent(operation: ForLoop, over: Sequence[Value]) -> int:

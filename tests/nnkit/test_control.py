@@ -162,6 +162,19 @@ def test_many_choices_in_a_row() -> None:
 # ------------------------------------------------------------------------------------------------------ loops
 
 
+def test_a_loop_of_no_rounds_reads_nothing() -> None:
+    """As NumPy's: of an empty axis, x[i] is no error where no i is."""
+
+    @nk.staged
+    def total(x: Rep[Tensor1D[f32]]) -> Rep[nk.Scalar[f32]]:
+        return nk.fori(0, x.shape[0], lambda i, s: s + x[i] * x[i], nk.zeros((), f32))
+
+    for x in (np.zeros(0, np.float32), np.ones(2, np.float32)):
+        value, slope = nk.value_and_gradient(of=total, wrt=0)(Tensor1D(x))
+        assert value.item() == x.sum() and np.array_equal(slope.numpy(), 2 * x)
+    assert nk.vmap(total)(nk.Tensor2D(np.zeros((3, 0), np.float32))).tolist() == [0.0] * 3
+
+
 def test_while_carries_a_tensor_a_tuple_and_a_struct() -> None:
     double = staged(lambda x: while_loop(lambda a: a.sum() < 10.0, lambda a: a * 2.0, x))
     assert run(double, vector(1, 1)) == [8, 8]
