@@ -33,7 +33,7 @@ _MULTIPLY: Final = 0.15
 _LEAST_REUSED: Final = 96
 """Rows from which it pays to pack what lies in the second cache."""
 
-_LEAST_SUMMED: Final = 64
+_LEAST_SUMMED: Final = 96
 """Products in a sum from which the same: below, storing the result is what takes time, and is best done row by row."""
 
 _LEAST_PACKED: Final = 256
@@ -149,7 +149,8 @@ def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packin
     """How the second operand is packed, if it is."""
     bytes = _matrix_bytes(b)
     is_worth = m > 1 and bytes > target.l2_bytes // 2
-    is_worth = is_worth or (bytes >= 4 * target.l1_bytes and m >= _LEAST_REUSED)
+    is_used = m >= _LEAST_REUSED and b.shape[-2] >= _LEAST_SUMMED
+    is_worth = is_worth or (bytes >= 4 * target.l1_bytes and is_used)
     if not op.transpose_b and not (is_worth and is_enabled("packing")):
         return None
     row_axis = b.rank - (1 if op.transpose_b else 2)
