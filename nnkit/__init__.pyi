@@ -1053,8 +1053,8 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
         """How many axes there are."""
     def __len__(self: _View[AnyTensor[Any] | tuple[Any, ...]]) -> int: ...
     # what Python asks of values, and a Rep has not yet; an error at run time too
-    @overload
-    def __bool__(self: _View[Callable[..., Any]]) -> Literal[True]: ...
+    @overload  # type: ignore[overload-overlap]
+    def __bool__(self: _View[Callable[..., Any]]) -> Literal[True]: ...  # type: ignore[overload-overlap]
     @overload
     def __bool__(self) -> _ChooseByCondOrSelect: ...
     if MYPY:

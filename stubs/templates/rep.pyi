@@ -71,8 +71,8 @@ class Rep(Conversions, View[X], Series[X, X], Generic[X]):
         """How many axes there are."""
     def __len__(self: View[AnyTensor[Any] | tuple[Any, ...]]) -> int: ...
     # what Python asks of values, and a Rep has not yet; an error at run time too
-    @overload
-    def __bool__(self: View[Callable[..., Any]]) -> Literal[True]: ...
+    @overload  # type: ignore[overload-overlap]
+    def __bool__(self: View[Callable[..., Any]]) -> Literal[True]: ...  # type: ignore[overload-overlap]
     @overload
     def __bool__(self) -> ChooseByCondOrSelect: ...
     if MYPY:
