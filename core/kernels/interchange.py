@@ -1,4 +1,4 @@
-"""Exchanges two loops of which one stands alone in the other."""
+"""Exchanges two loops of which one stands in the other, beside nothing but sums of indices."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from ..ir.instruction import Block, Instruction
 from .dependence import BufferAliases, accesses_in, conflict_of_order, range_of, shifted
 from .errors import IllegalRewrite
 from .loops import body_of, is_loop, loop_op, position_of
+from .ops import AffineIndex
 
 
 def interchange(block: Block, outer: Instruction, *, aliases: BufferAliases = ()) -> Instruction:
     """Make the loop in `outer` the outer one; it, where it stands now.
 
-    The body of `outer` holds that loop alone, and neither carries values.  The outer loop stays parallel, if it was,
-    and so does the inner one if both were.
+    The body of `outer` holds that loop, and neither carries values.  Sums of indices may stand before it, and move into
+    it.  The outer loop stays parallel, if it was, and so does the inner one if both were.
 
     Raises: IllegalRewrite when they are not so, or an element would be touched in another order.
     """
     position = position_of(block, outer)
     around = body_of(outer)
-    if len(around.instructions) != 2 or not is_loop(around.instructions[0]):
+    *sums, end = around.instructions
+    if (
+        not sums
+        or not is_loop(inner := sums.pop())
+        or not all(isinstance(one.op, AffineIndex) for one in sums)
+    ):
         raise IllegalRewrite("the body of the outer loop is not one loop alone")
-    inner, end = around.instructions
     if outer.operands or inner.operands:
         raise IllegalRewrite("loops that carry values are not exchanged")
     body = body_of(inner)
@@ -40,5 +45,6 @@ def interchange(block: Block, outer: Instruction, *, aliases: BufferAliases = ()
     # the loops keep their bounds and take each other's place: each body gets the index of its new loop
     around.arguments[0], body.arguments[0] = body.arguments[0], around.arguments[0]
     around.instructions[:] = [outer, end]
+    body.instructions[:0] = sums
     block.instructions[position] = inner
     return inner

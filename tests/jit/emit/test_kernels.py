@@ -19,12 +19,23 @@ from nnkit.core.ir.instruction import Instruction
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.loops import body_of, loop_op, loops_of
 from nnkit.core.kernels.ops import Kernel
-from nnkit.core.ops import Add, Dot, Maximum, Multiply, Return, Transpose, splat
+from nnkit.core.ops import (
+    Add,
+    DataTypeCast,
+    Dot,
+    Equal,
+    Iota,
+    Maximum,
+    Multiply,
+    Return,
+    Transpose,
+    splat,
+)
 from nnkit.core.schedule import product_plans, shared_loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import F32, F64, DType, Shape, TensorType
+from nnkit.core.types import F32, F64, I64, DType, Shape, TensorType
 from nnkit.core.verify import verify
 from tests.core.schedule.row_programs import RowProgram
 
@@ -56,7 +67,8 @@ SIZES: tuple[tuple[int, int, int], ...] = (
 def built(
     shapes: tuple[Shape, Shape], flips: tuple[bool, bool], dtype: DType, *, epilogue: bool
 ) -> Module:
-    """max((a · b + c) · d, -1/2), or the product alone, of operands that are stored transposed where said."""
+    """max((a · b + c) · d, -1/2) with 1 added on the diagonal before, or the product alone, of operands that are stored
+    transposed where said."""
     stored = [(*s[:-2], s[-1], s[-2]) if f else s for s, f in zip(shapes, flips, strict=True)]
     result = (*np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     types = [TensorType(shape, dtype) for shape in stored]
@@ -67,6 +79,10 @@ def built(
     y = b.emit(Dot(), *(_turned(b, x) if f else x for x, f in zip((a, w), flips, strict=True)))
     if epilogue:
         bias, scale = others
+        row, column = (
+            b.emit(Iota(result, axis, I64)) for axis in (-2 % y.tensor.rank, -1 % y.tensor.rank)
+        )
+        y = b.emit(Add(), y, b.emit(DataTypeCast(dtype), b.emit(Equal(), row, column)))
         y = b.emit(Multiply(), b.emit(Add(), y, bias), scale)
         y = b.emit(Maximum(), y, b.emit(splat(y.tensor, -0.5)))
     b.emit_many(Return(), [y])
