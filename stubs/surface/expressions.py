@@ -48,6 +48,7 @@ REFUSED = (
     "NumbersWithThatAxis",
     "TruthValuesWithThatAxis",
     "TensorWithThatAxis",
+    "ContentOfTheField",
     "TypeOfTheFirstBranchAndOfTheResult",
     "DecorateItWithNkStaged",
     "StagedFunction",

@@ -73,6 +73,14 @@ ACCUMULATE = ", accumulate: type[Float] | None = None"
 DDOF = ", ddof: float = 0"
 
 
+def _set() -> Iterator[str]:
+    """A field of a struct, replaced.  The first overload for mypy is a refusal."""
+    lens, content = "(self: Rep[S], field: Lens[S, Any, R]", refused("ContentOfTheField")
+    fitting = f"{lens}, value: R, /) -> Rep[S]"
+    mypy = [f"{lens}, value: {content}, /) -> Rep[S]", fitting]
+    yield from for_either(method("set", mypy), method("set", [fitting]), indent="    ")
+
+
 def staged_class() -> Iterator[str]:
     yield title("staged values")
     yield "class ShapeOfRep:   # the extents: ints, as many as axes"
@@ -86,8 +94,7 @@ def staged_class() -> Iterator[str]:
     yield from template("rep")
     yield from calls()
     yield from rule_methods()
-    field = "field: Lens[S, Any, R], value: R"  # a field of a struct, replaced
-    yield from method("set", [f"(self: Rep[S], {field}, /) -> Rep[S]"])
+    yield from _set()
     yield from method(
         "unpack",
         # the first is for results that a checker knows nothing of, as those of `vmap` with `in_axes`
