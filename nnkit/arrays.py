@@ -24,6 +24,8 @@ SURFACE = (F16, BF16, F32, F64, I8, I32, I64, BOOL)
 """The element types a user can name."""
 
 _CACHE_LINE = 64
+"""Bytes of a line of the caches, on all machines that code is made for."""
+
 _LEAST_ALIGNED = 512
 """Bytes of an array from which its place in memory matters more than making a view of it."""
 

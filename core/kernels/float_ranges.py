@@ -171,9 +171,17 @@ def _sine(ranges: FloatRanges, instruction: Instruction) -> FloatRange:
     return FloatRange(-1.0, 1.0, not ranges.of(instruction.operands[0]).is_finite)
 
 
+_ROUNDED_UP: Final = 1 + 1e-6
+"""More than an exponential of f32 or f64 may be above the true one, by its rounding."""
+
+_FINITE_EXPONENTIAL: Final = 700
+"""A number whose exponential is finite in f64, with its rounding: the largest is 709.78."""
+
+
 def _exp(ranges: FloatRanges, instruction: Instruction) -> FloatRange:
     x = ranges.of(instruction.operands[0])
-    return FloatRange(0.0, math.exp(x.high) * (1 + 1e-6) if x.high < 700 else math.inf, x.nan)
+    high = math.exp(x.high) * _ROUNDED_UP if x.high < _FINITE_EXPONENTIAL else math.inf
+    return FloatRange(0.0, high, x.nan)
 
 
 def _select(ranges: FloatRanges, instruction: Instruction) -> FloatRange:

@@ -67,6 +67,12 @@ _MOST_GROUPS: Final = 8
 """The same where all places together stay in the second cache: because the operand does, or as there are so many
 blocks that each thread packs several in one place."""
 
+_LEAST_TOGETHER: Final = 4
+"""Blocks of a group from which those are "so many"."""
+
+_BEYOND_NEAREST: Final = 4
+"""First caches that a matrix is larger than before packing it pays: of a smaller one enough stays there unpacked."""
+
 _LONGEST: Final = 10_000_000.0
 """Nanoseconds of a group: a program polls for signals between a few of them."""
 
@@ -134,7 +140,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     level, grain = _shared(levels, work)
     blocks = None
     if grain and level == len(batch) and by_columns:
-        is_long = count >= 4 * _MOST_GROUPS and m >= _LEAST_PACKED
+        is_long = count >= _LEAST_TOGETHER * _MOST_GROUPS and m >= _LEAST_PACKED
         groups = _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.l2_bytes // 2 else _GROUPS
         groups = min(max(groups, math.ceil(work / _LONGEST)), columns.tiles)
         blocks = _blocks(vectors, max(count, groups), groups, lanes)
@@ -150,7 +156,7 @@ def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packin
     bytes = _matrix_bytes(b)
     is_worth = m > 1 and bytes > target.l2_bytes // 2
     is_used = m >= _LEAST_REUSED and b.shape[-2] >= _LEAST_SUMMED
-    is_worth = is_worth or (bytes >= 4 * target.l1_bytes and is_used)
+    is_worth = is_worth or (bytes >= _BEYOND_NEAREST * target.l1_bytes and is_used)
     if not op.transpose_b and not (is_worth and is_enabled("packing")):
         return None
     row_axis = b.rank - (1 if op.transpose_b else 2)
@@ -163,7 +169,7 @@ def _is_turned(op: MatrixProduct, a: TensorType, n: int, target: Target) -> bool
         op.transpose_a
         and is_enabled("packing")
         and a.shape[-2] >= _LEAST_TURNED
-        and a.bytes >= 4 * target.l1_bytes
+        and a.bytes >= _BEYOND_NEAREST * target.l1_bytes
         and n >= _LEAST_REUSED
     )
 

@@ -194,7 +194,7 @@ def _runs(rows: Shape, most: int, work: float, *, has_sums: bool) -> tuple[int, 
     matrices = math.prod(rows[:-1])
     if work < 2 * LEAST_JOB or not is_enabled("threads"):
         return size, 1, False
-    if batch < _FEW_RUNS and work / matrices >= 4 * LEAST_JOB:
+    if batch < _FEW_RUNS and work / matrices >= _FEW_RUNS * LEAST_JOB:
         most = _FEW_RUNS if has_sums else max(_FEW_RUNS, min(_MOST_RUNS, blocks // _FEW_RUNS))
         return size, _divisor(blocks, most), True
     return size, _divisor(batch, _MOST_RUNS), False
