@@ -197,7 +197,7 @@ def methods() -> Iterator[tuple[str, list[Entry]]]:
     body = re.search(r"^class Rep\(.*?(?=^class )", STUB.read_text(), re.MULTILINE | re.DOTALL)
     assert body is not None
     typed = dict.fromkeys(
-        re.findall(r"^    (?!else)(?:def )?([a-zA-Z]\w*)[(:]", body[0], re.MULTILINE)
+        re.findall(r"^(?: +def |    (?!else))([a-zA-Z]\w*)[(:]", body[0], re.MULTILINE)
     )
     of_functions = set(
         """asm cache_size clear_cache compile defjvp defvjp ir llvm memory_analysis partial""".split()
