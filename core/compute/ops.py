@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..errors import ShapeError
-from ..ir.instruction import Effect, Emitter, Op, Pure, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Emitter, Op, Pure, Value
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Multiply
 from ..ops.byte_memory import ADDRESS

@@ -5,9 +5,9 @@ Read `instruction` (the data structures and the op protocol), `module`, then `bu
 
 from ..stage import EARLY, LATE, Stage, Stages
 from .builder import Builder, finish_function, start_function
+from .effect import Effect
 from .instruction import (
     Block,
-    Effect,
     Emitter,
     Instruction,
     MemoryUse,

@@ -20,7 +20,6 @@ field is an attribute; any other is an operand, and the operands' order is their
 from __future__ import annotations
 
 import abc
-import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, cast
@@ -32,6 +31,7 @@ from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..stage import EARLY, Stages
 from ..types import Array, IntegerRange, KnownRanges, TensorType, Type, tensor_bytes
+from .effect import Effect
 from .placement import NOT_PLACED, Placement
 
 
@@ -125,22 +125,6 @@ class Emitter(Protocol):
         ...
 
 
-class Effect(enum.Flag):
-    """What an instruction does besides computing its results."""
-
-    NONE = 0
-    READ = enum.auto()
-    """Reads memory or a stack that others may write."""
-    WRITE = enum.auto()
-    """Writes memory or a stack, gives memory back, or takes a random number."""
-    ALLOCATE = enum.auto()
-    """Makes memory: may go if nobody uses it, and is never merged with another."""
-    TRAP = enum.auto()
-    """Stops the program."""
-    CALL = enum.auto()
-    """Does what the function it calls does; any of the above if that is not known."""
-
-
 class MemoryUse(NamedTuple):
     """Memory that an instruction reads or writes (`effect`) through one of its operands."""
 
@@ -177,6 +161,7 @@ class Op(abc.ABC):
     """Where it may stand; what stands in the body of a nest has a rule of its own."""
     cost: ClassVar[int] = 0
     """Of one element of a function that is computed point by point (`core.ops.forms.Pointwise`).
+
     Units: additions of a vector whose operands are in registers.
     """
     is_exact: ClassVar[bool] = False
@@ -191,6 +176,7 @@ class Op(abc.ABC):
     """Whether the result leads into the memory that the first operand, a pointer, leads into."""
     acts_on_shadows: ClassVar[bool] = False
     """Whether with pointers to shadows in place of its pointers it does to tangents what it does to values.
+
     Its `vjp` is given such pointers, too, and cotangents of the values that are loaded (docs/decisions/0042)."""
     is_moved: ClassVar[bool] = False
     """Whether every element of the result is an element of an operand, as it is."""

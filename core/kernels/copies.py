@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from ..ir.instruction import Block, Effect, Instruction, Op, Region, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction, Op, Region, Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine

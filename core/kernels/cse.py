@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from ..ir.instruction import Block, Effect, Instruction, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction, Value
 from ..ir.surgery import with_bodies
 from ..lazy_dataclass import dataclass
 from .dependence import BufferAliases, key_of, may_touch_same, root_of

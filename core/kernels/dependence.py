@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
 
-from ..ir.instruction import Effect, Instruction, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Instruction, Value
 from ..lazy_dataclass import dataclass
 from .errors import IllegalRewrite
 from .indices import BufferAccess, IndexSum, access_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.instruction import Block, Effect, Instruction
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction
 from ..ir.surgery import operands_inside
 from .dependence import BufferAliases, accesses_in, conflict_of_order, range_of, shifted
 from .errors import IllegalRewrite

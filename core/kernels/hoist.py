@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.instruction import Block, Effect, Instruction
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction
 from .dependence import BufferAliases, root_of
 from .loops import body_of, inside, loop_op, loops_of, position_of
 

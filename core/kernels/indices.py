@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..ir.instruction import Block, Effect, Instruction, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from ..ir.instruction import Block, Effect, Instruction, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.forms import Pointwise

@@ -37,7 +37,8 @@ from typing import Any, ClassVar, Self, TypeGuard
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
-from ..ir.instruction import Effect, Instruction, Op, Pure, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Instruction, Op, Pure, Value
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.flows import ControlPath, FlowLayout, KnownDecider, Role, Structured

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir.instruction import Block, Effect, Instruction, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Instruction, Value
 from .dependence import BufferAliases, root_of
 from .loops import body_of, inside
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.builder import Builder
-from ..ir.instruction import Effect, Emitter, Instruction, Op, Pure, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Emitter, Instruction, Op, Pure, Value
 from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import (

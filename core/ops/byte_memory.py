@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.instruction import Effect, Instruction, Op, Pure
+from ..ir.effect import Effect
+from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar

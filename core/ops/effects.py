@@ -11,7 +11,8 @@ from string import Formatter
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.instruction import Effect, Emitter, Op, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Emitter, Op, Value
 from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import BOOL, Array, TensorType, Type, scalar

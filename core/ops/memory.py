@@ -19,17 +19,8 @@ from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.builder import Builder
-from ..ir.instruction import (
-    Block,
-    Effect,
-    Emitter,
-    Instruction,
-    MemoryUse,
-    Op,
-    Pure,
-    Region,
-    Value,
-)
+from ..ir.effect import Effect
+from ..ir.instruction import Block, Emitter, Instruction, MemoryUse, Op, Pure, Region, Value
 from ..lazy_dataclass import dataclass
 from ..types import (
     I64,

@@ -25,7 +25,8 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
-from ..ir.instruction import Effect, Instruction, Op, Pure
+from ..ir.effect import Effect
+from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes

@@ -15,7 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DTypeError, InternalError, RankError
-from ..ir.instruction import Effect, Emitter, Op, Value
+from ..ir.effect import Effect
+from ..ir.instruction import Emitter, Op, Value
 from ..lazy_dataclass import dataclass
 from ..stage import Stage, Stages
 from ..types import DTYPES, I64, Array, DType, Kind, Shape, TensorType, scalar

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.instruction import Effect, Instruction, Op
+from ..ir.effect import Effect
+from ..ir.instruction import Instruction, Op
 from ..lazy_dataclass import dataclass
 from ..types import STACK, StackType, Type, tensor_bytes
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..ir.instruction import Effect, Op
+from ..ir.effect import Effect
+from ..ir.instruction import Op
 from ..types import Type
 
 

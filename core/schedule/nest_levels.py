@@ -48,7 +48,7 @@ class NestLevels:
         rank = len(op.extents)
         self.coordinates, self.scalars = body.arguments[:rank], body.arguments[rank:]
         self.computed, self.results = body.instructions[:-1], body.terminator.operands
-        self.uses = _uses(body.instructions)
+        self.uses = count_uses(body.instructions)
         self.literals: dict[Value, Literal] = {}
         self.masks: dict[Value, int] = {}
         self._find_masks()
@@ -119,7 +119,7 @@ class NestLevels:
         return {value for value in found if value not in self.literals}
 
 
-def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
+def count_uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
     """How often each value is used by what the results need."""
     uses: dict[Value, int] = {}
     for instruction in reversed(instructions):

@@ -22,6 +22,7 @@ from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, literal_of, splat_literal
 from ...core.ops.nest import Access, Affine, Bounds, Loaded, Output
 from ...core.schedule.cuts import comparisons, parts_of
+from ...core.schedule.nest_levels import count_uses
 from ...core.schedule.ops import (
     Loops,
     compensated_outputs,
@@ -113,7 +114,7 @@ class _Planner:
         self.masks: dict[Value, int] = {}
         self.constants: dict[Value, Register] = {}
         self.copied: set[Value] = set()
-        self.uses = _uses(body.instructions)
+        self.uses = count_uses(body.instructions)
         self.indexing = _indexing(op)
         blocks = [n for n, block in enumerate(self.levels.blocks) if block]
         axes = self.levels.axes
@@ -352,16 +353,6 @@ def _indexing(op: Loops) -> frozenset[int]:
     everywhere = [index for access in op.accesses for index in access.indices]
     everywhere += [index for written in op.outputs for index in written.indices]
     return frozenset(index.operand for index in everywhere if isinstance(index, Loaded))
-
-
-def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
-    """How often each value is used by what the results need."""
-    uses: dict[Value, int] = {}
-    for instruction in reversed(instructions):
-        if instruction.op.is_terminator or any(result in uses for result in instruction.results):
-            for operand in instruction.operands:
-                uses[operand] = uses.get(operand, 0) + 1
-    return uses
 
 
 def _made_by(step: Step) -> Value | None:

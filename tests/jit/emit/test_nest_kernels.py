@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Module
 from nnkit.core.kernels.ops import Kernel
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -23,15 +24,21 @@ MACHINES = (
 )
 
 
+def scheduled(seed: int) -> tuple[RowProgram, Module]:
+    """A random program, for one of the machines, with the switches that are set."""
+    program = RowProgram(seed)
+    module = program.at_compute()
+    schedule(module, MACHINES[seed % len(MACHINES)])
+    return program, module
+
+
 def test_kernels_of_nests_compute_what_nests_do(monkeypatch: pytest.MonkeyPatch) -> None:
     found = 0
     for seed in range(300, 314):
         made: list[list[Array]] = []
         for disabled in ("rows", "rows,nests"):
             monkeypatch.setenv("NNKIT_DISABLE", disabled)
-            program = RowProgram(seed)
-            module = program.at_compute()
-            schedule(module, MACHINES[seed % len(MACHINES)])
+            program, module = scheduled(seed)
             function = module.functions["main"]
             if disabled == "rows":
                 found += sum(isinstance(i.op, Kernel) for i in function.entry.instructions)
@@ -52,9 +59,7 @@ def test_sums_are_rounded_as_those_of_nests(monkeypatch: pytest.MonkeyPatch) -> 
         made: list[list[Array]] = []
         for disabled in ("rows", "rows,nests"):
             monkeypatch.setenv("NNKIT_DISABLE", disabled)
-            program = RowProgram(seed)
-            module = program.at_compute()
-            schedule(module, MACHINES[seed % len(MACHINES)])
+            program, module = scheduled(seed)
             random = np.random.default_rng(seed)
             arguments = [random.standard_normal(a.shape).astype(a.dtype) for a in program.arguments]
             made.append(run(module.functions["main"], arguments))
