@@ -1,8 +1,7 @@
 """Cameras and points from what the cameras saw: bundle adjustment by Gauss and Newton."""
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Rep, Tensor1D, Tensor2D, Tensor3D, f64
 
 CAMERAS, POINTS = 4, 20

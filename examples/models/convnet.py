@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor4D, f32, i64, nn
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"
-Images = Tensor4D[f32]
-Labels = Tensor1D[i64]
 
 
 class Network(Struct):
@@ -19,18 +16,18 @@ class Network(Struct):
 
 
 @nk.staged
-def logits(p: Rep[Network], x: Rep[Images]) -> Rep[Tensor2D[f32]]:
+def logits(p: Rep[Network], x: Rep[Tensor4D[f32]]) -> Rep[Tensor2D[f32]]:
     x = nk.max_pool2d(nk.relu(nn.conv2d(p[Network.first], x, padding="same")), 2)
     x = nk.max_pool2d(nk.relu(nn.conv2d(p[Network.second], x, padding="same")), 2)
     return nn.linear(p[Network.last], x.reshape(x.shape[0], -1))
 
 
 @nk.staged
-def loss(p: Rep[Network], x: Rep[Images], y: Rep[Labels]) -> Rep[Scalar[f32]]:
+def loss(p: Rep[Network], x: Rep[Tensor4D[f32]], y: Rep[Tensor1D[i64]]) -> Rep[Scalar[f32]]:
     return nk.cross_entropy(logits(p, x), y)
 
 
-def load(rng: np.random.Generator) -> tuple[Images, Labels]:
+def load(rng: np.random.Generator) -> tuple[Tensor4D[f32], Tensor1D[i64]]:
     table = rng.permutation(np.loadtxt(DIGITS, np.float32, delimiter=","))
     images = Tensor4D(table[:, :64].reshape(-1, 1, 8, 8) / 16, f32)
     return images, Tensor1D(table[:, 64].astype(np.int64))
@@ -50,7 +47,7 @@ def main() -> None:
             losses.append(float(value))
         if epoch % 5 == 0:
             print(f"{epoch:2}: loss {np.mean(losses):.4f}")
-    right = logits(p, images[:360]).numpy().argmax(axis=1) == labels[:360].numpy()
+    right = np.argmax(logits(p, images[:360]), axis=1) == labels[:360].numpy()
     print(f"{right.mean():.1%} of 360 unseen digits read right")
 
 

@@ -2,9 +2,8 @@
 
 import math
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64
 
 Vector = Rep[Tensor1D[f64]]

@@ -1,8 +1,7 @@
 """An LSTM adds two numbers that were marked in a sequence."""
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor3D, f32, nn
 
 LENGTH, BATCH, HIDDEN, STEPS = 40, 64, 32, 1000

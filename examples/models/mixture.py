@@ -1,8 +1,7 @@
 """k-means, and from there the mixture of Gaussians by expectation and maximisation."""
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64
 
 CLUSTERS, STEPS = 4, 30
@@ -10,18 +9,16 @@ Matrix = Rep[Tensor2D[f64]]
 Mixture = tuple[Rep[Tensor1D[f64]], Matrix, Matrix]
 
 
-def sample(count: int) -> Tensor2D[f64]:
+def sample(rng: np.random.Generator, count: int) -> Tensor2D[f64]:
     """Points of four clusters."""
-    rng = np.random.default_rng(0)
     centers = np.array([[0.0, 0.0], [5.0, 1.0], [1.0, 5.0], [6.0, 6.0]])
     scales = np.array([[1.0, 0.5], [0.5, 1.0], [0.8, 0.8], [0.4, 1.2]])
     which = rng.integers(CLUSTERS, size=count)
-    return Tensor2D(centers[which] + scales[which] * rng.normal(size=(count, 2)), f64)
+    return Tensor2D(rng.normal(centers[which], scales[which]))
 
 
 def k_means(x: Matrix, centers: Matrix) -> Matrix:
-    nearest = nk.square(x[:, None] - centers).sum(axis=-1).argmin(axis=1)
-    return nk.segment_mean(x, nearest, CLUSTERS)
+    return nk.segment_mean(x, nk.norm(x[:, None] - centers, axis=-1).argmin(axis=1), CLUSTERS)
 
 
 def log_densities(x: Matrix, mixture: Mixture) -> Matrix:
@@ -46,9 +43,8 @@ def fit(x: Matrix) -> tuple[Matrix, Rep[Scalar[f64]]]:
 
 
 def main() -> None:
-    means, likelihood = fit(sample(2000))
-    print(f"log-likelihood {likelihood:.3f} a point")
-    print(means.numpy().round(2))
+    means, likelihood = fit(sample(np.random.default_rng(0), 2000))
+    print(f"log-likelihood {likelihood:.3f} a point\n{np.round(means, 2)}")
 
 
 if __name__ == "__main__":

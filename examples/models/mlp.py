@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i64, nn
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"
@@ -43,12 +42,10 @@ def main() -> None:
     optimizer = nk.optim.adam(2e-3)
     step, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(p)
     for _ in range(30):
-        order = rng.permutation(len(images) - 360) + 360
-        for batch in np.array_split(order, 22):
+        for batch in np.array_split(rng.permutation(len(images) - 360) + 360, 22):
             p, state, _ = step(p, state, images[batch], labels[batch], next(keys))
-    found = logits(p, images[:360], next(keys), rate=0.0)
-    right = found.numpy().argmax(axis=1) == labels[:360].numpy()
-    print(f"{right.mean():.1%} of 360 unseen digits read right")
+    found = np.argmax(logits(p, images[:360], next(keys), rate=0.0), axis=1)
+    print(f"{np.mean(found == labels[:360]):.1%} of 360 unseen digits read right")
 
 
 if __name__ == "__main__":

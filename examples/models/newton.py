@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"

@@ -1,9 +1,8 @@
 """Fit the rates of a differential equation to measurements."""
 
-import numpy as np
-
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
+import numpy as np
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64
 
 STEPS, EVERY, STEP = 500, 20, 0.04
 TRUTH, GUESS = [1.1, 0.4, 0.4, 0.1], [0.8, 0.3, 0.6, 0.15]
@@ -27,20 +26,17 @@ def step(rates: Rep[Vector], y: Rep[Vector]) -> Rep[Vector]:
 
 @nk.staged
 def solve(rates: Rep[Vector], y: Rep[Vector]) -> Rep[Tensor2D[f64]]:
-    def one(y: Rep[Vector], _: Rep[Scalar[i64]]) -> tuple[Rep[Vector], Rep[Vector]]:
-        return step(rates, y), step(rates, y)
-
-    return nk.arange(STEPS, nk.i64).scan(y, one)[1].tensor()[EVERY - 1 :: EVERY]
+    return nk.arange(STEPS).scan(y, lambda y, _: (step(rates, y), step(rates, y)))[1].tensor()
 
 
 @nk.staged
 def loss(logs: Rep[Vector], start: Rep[Vector], seen: Rep[Tensor2D[f64]]) -> Rep[Scalar[f64]]:
-    return nk.square(nk.log(solve(nk.exp(logs), start)) - seen).sum()
+    return nk.square(nk.log(solve(nk.exp(logs), start)[EVERY - 1 :: EVERY]) - seen).sum()
 
 
 def main() -> None:
     start = Tensor1D([10.0, 5.0], f64)
-    clean = np.log(solve(Tensor1D(TRUTH, f64), start))
+    clean = np.log(solve(Tensor1D(TRUTH, f64), start))[EVERY - 1 :: EVERY]
     seen = Tensor2D(clean + 0.05 * np.random.default_rng(0).normal(size=clean.shape))
     logs, optimizer = Tensor1D(np.log(GUESS), f64), nk.optim.adam(0.05)
     improve, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(logs)

@@ -1,8 +1,7 @@
 """A transformer block learns to turn sequences around."""
 
-import numpy as np
-
 import nnkit as nk
+import numpy as np
 from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor2D, Tensor3D, f32, i64, nn
 
 STEPS, BATCH, SYMBOLS, LENGTH = 400, 64, 10, 12

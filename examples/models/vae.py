@@ -2,30 +2,20 @@
 
 from pathlib import Path
 
-import numpy as np
-
 import nnkit as nk
-from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor2D, f32, i64, nn
+import numpy as np
+from nnkit import Field, Rep, Scalar, Struct, Tensor2D, f32, i64, nn
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"
 BATCH, EPOCHS = 64, 30
 
 
-class Pixel(Dim): ...
-
-
-class Hidden(Dim): ...
-
-
-class Code(Dim): ...
-
-
 class Autoencoder(Struct):
-    encode: Field[nn.Linear[f32, Pixel, Hidden]]
-    mean: Field[nn.Linear[f32, Hidden, Code]]
-    log_variance: Field[nn.Linear[f32, Hidden, Code]]
-    decode: Field[nn.Linear[f32, Code, Hidden]]
-    pixels: Field[nn.Linear[f32, Hidden, Pixel]]
+    encode: Field[nn.Linear]
+    mean: Field[nn.Linear]
+    log_variance: Field[nn.Linear]
+    decode: Field[nn.Linear]
+    pixels: Field[nn.Linear]
 
 
 @nk.staged
@@ -49,7 +39,8 @@ def loss(p: Rep[Autoencoder], x: Rep[Tensor2D[f32]], key: Rep[Scalar[i64]]) -> R
 def main() -> None:
     rng, keys = np.random.default_rng(0), iter(nk.random.split(nk.random.key(0), 1000))
     images = Tensor2D(np.loadtxt(DIGITS, np.float32, delimiter=",")[:, :64] / 16, f32)
-    p = nn.init(Autoencoder, next(keys), Pixel=64, Hidden=128, Code=8)
+    sizes = (64, 128), (128, 8), (128, 8), (8, 128), (128, 64)
+    p = Autoencoder(*(nn.Linear.init(next(keys), n, m) for n, m in sizes))
     optimizer = nk.optim.adam(2e-3)
     step, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(p)
     for epoch in range(1, EPOCHS + 1):
