@@ -94,7 +94,8 @@ _HOMES = {
         all any argmax argmin count_nonzero cummax cummin cumprod cumsum max mean min prod std sum
         var""",
     "scattering": """
-        bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
+        bincount put_along_axis scatter segment_max segment_mean segment_min segment_prod
+        segment_sum take_along_axis""",
     "searching": "argwhere flatnonzero nonzero",
     "shaping": """
         array_split expand_dims eye linspace meshgrid moveaxis ravel repeat roll squeeze swapaxes tile""",

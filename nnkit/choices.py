@@ -12,8 +12,10 @@ from .functions import select
 from .reps import as_rep, operands_of
 from .searching import where_nonzero
 from .staging import primitive
+from .staging.leafwise import is_aggregate
 from .staging.primitive import dtype_error, staging_error
 from .staging.rep import Rep
+from .staging.rep_base import is_number
 
 
 def where(
@@ -21,23 +23,42 @@ def where(
 ) -> Any:
     """x where the condition is true, else y; all three broadcast; the one not taken has no derivative.
 
+    Without y it is 0, or False, of the element type of x, which is a tensor then.
     Of a condition alone, the indices of the first `size` true elements, as `nonzero`.
-    Raises: StagingError for two of the three, and for a condition alone without a size.
-    Example: `nk.where(x > 1, x, 0.0)`
+    Raises: StagingError for a condition and y, for two without a tensor, and for a condition alone without a size.
+    Example: `nk.where(x > 1, x)`
     """
     if x is None and y is None:
         return where_nonzero(condition, size, fill_value)
-    if x is None or y is None:
+    if x is None:
         raise staging_error(
-            "where takes a condition and two choices, where(condition, x, y), or a condition and a size",
-            "`where(condition, x, 0.0)` keeps the shape of x; `where(condition, size=n)` are indices",
+            "where takes a condition and what to take where it is true: x is missing",
+            "`where(condition, x, y)`, `where(condition, x)` with 0 elsewhere, or `where(~condition, y)`",
         )
     if size is not None or fill_value is not None:
         raise staging_error(
-            "where(condition, x, y) has the shape of its arguments, and takes no size and no fill_value",
+            "where(condition, x) and where(condition, x, y) have the shape of their arguments, and take no size "
+            "and no fill_value",
             "`where(condition, size=n)` are the indices of what is true",
         )
-    return select(condition, x, y)
+    return select(condition, x, _zero_beside(x) if y is None else y)
+
+
+def _zero_beside(x: Any) -> Any:
+    """What `where` without y has where the condition is false.
+
+    Raises: StagingError for a Python number, which has no element type.
+    """
+    if is_number(x):
+        raise staging_error(
+            f"where(condition, {x!r}) has no element type: x is a Python number",
+            f"`where(condition, {x!r}, y)` has that of a tensor y; ones and zeros are `condition.cast(nk.f32)`",
+        )
+    rep = as_rep(x)
+    if is_aggregate(rep):
+        return rep  # `select` says what to do about structs
+    dtype = _dtype_of(rep, "where")
+    return Rep(primitive.literal(False if dtype is BOOL else 0, dtype))
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Rep:

@@ -50,7 +50,12 @@ logical_not bitwise_not | ~x | an operator
 dot mm bmm mv matmul vdot inner | x @ y | of vectors, matrices and batches
 index_select gather take_rows index | nk.take(x, i, axis=0) | rows by their indices
 index_put index_put_ index_fill index_copy put fill_diagonal_ itemset | x.at[0].set(v) | values do not change: it makes a new one
-index_add index_add_ scatter_add scatter_add_ | x.at[0].add(v) | repeated indices add up
+index_add index_add_ | x.at[0].add(v) | repeated indices add up
+scatter_ | x.scatter(indices, values, axis=0) | values do not change: it makes a new one
+scatter_add scatter_add_ | x.scatter(indices, values, axis=0, reduce="add") | repeated indices add up
+scatter_reduce scatter_reduce_ | x.scatter(indices, values, axis=0, reduce="max") | or "set", "add", "multiply" and "min"
+masked_scatter masked_scatter_ select_scatter slice_scatter | x.at[0].set(v) | a key means what it does in x[...]
+where | nk.where(condition, x, y) | or nk.where(condition, x), with 0 elsewhere
 masked_fill masked_fill_ | nk.where(mask, a, x) | element by element
 masked_select compress | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
 size_ numel nelement | x.size | NumPy's name

@@ -94,7 +94,15 @@ cat concatenate hstack vstack dstack row_stack column_stack append r_ c_ | nk.co
 index_select take_along gather_rows embedding_rows gather_nd gather dynamic_index_in_dim | nk.take(x, i, axis=0) | rows by their indices
 dynamic_slice dynamic_slice_in_dim lax_slice narrow slice slice_in_dim select_slice | x[i:i + 3] | slices may begin at a Rep
 index_update index_put index_put_ dynamic_update_slice dynamic_update_slice_in_dim put copyto place fill_diagonal | x.at[i].set(v) | values do not change: it makes a new one
-index_add index_add_ scatter_add scatter_add_ add_at | x.at[i].add(v) | repeated indices add up
+index_add index_add_ add_at | x.at[i].add(v) | repeated indices add up
+scatter_ | nk.scatter(x, indices, values, axis=0) | values do not change: it makes a new one
+scatter_add scatter_add_ scatter_sum | nk.scatter(x, indices, values, axis=0, reduce="add") | repeated indices add up; x.at[i].add(rows) adds rows
+scatter_reduce scatter_reduce_ scatter_apply scatter_sub | nk.scatter(x, indices, values, axis=0, reduce="max") | or "set", "add", "multiply" and "min"; rows by x.at[i]
+scatter_mul scatter_multiply scatter_prod | nk.scatter(x, indices, values, axis=0, reduce="multiply") | rows by x.at[i].multiply(v)
+scatter_min | nk.scatter(x, indices, values, axis=0, reduce="min") | rows by x.at[i].min(v)
+scatter_max | nk.scatter(x, indices, values, axis=0, reduce="max") | rows by x.at[i].max(v)
+scatter_nd scatter_nd_update | x.at[i, j].set(v) | a tensor of indices for each axis
+select_scatter slice_scatter diagonal_scatter masked_scatter masked_scatter_ | x.at[i:j].set(v) | a key means what it does in x[...]
 masked_fill masked_fill_ putmask lax_select | nk.where(mask, a, x) | element by element
 masked_select compress extract where_nonzero boolean_mask | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
 copy clone detach_copy | x | values do not change, so nothing is copied
@@ -164,7 +172,7 @@ Dropout Dropout2d dropout2d | nk.dropout(x, 0.1, key) | a function of a key
 clamp clamp_ clip_ clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | NumPy's name
 arctan2 | nk.atan2(y, x) | the inverse has the short name
 topk | nk.top_k(x, 3) | the greatest, with their indices
-segment_reduce scatter_reduce | nk.segment_sum(x, i, 3) | and its like
+segment_reduce | nk.segment_sum(x, i, 3) | and its like
 triangular_solve lu lu_solve | nk.linalg.solve(a, b) | linear algebra is in nk.linalg
 inverse | nk.linalg.inv(a) | linear algebra is in nk.linalg
 matrix_norm vector_norm | nk.linalg.norm(a) | linear algebra is in nk.linalg

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from .core import ops
 from .core.errors import ShapeError
@@ -67,34 +69,101 @@ def put_along_axis(
     round, "drop" leaves it out.
     Example: `nk.put_along_axis(x, i[:1], 9.0)`
     """
-    tensor, at, position = _along("put_along_axis", arr, indices, axis, mode)
+    return _written("put_along_axis", arr, indices, values, axis, mode, Update.SET)
+
+
+def scatter(
+    x: Any, indices: Any, values: Any, axis: int = -1, *, reduce: str = "set", mode: str = "error"
+) -> Rep:
+    """x with `values` written at indices along an axis, those of each row its own, or joined with what is there.
+
+    `reduce` says how: "set", "add", "multiply", "min" or "max".  Updates come in row-major order of the indices: of
+    several for one element "set" keeps the last one, and the others join all of them with x.  The derivative by a value
+    that another one replaces is 0; elements and values that attain an extremum share its derivative.
+
+    Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, values that broadcast to them.
+    Raises: IndexOutOfRangeError when run with an index outside the axis; mode="clip" takes the nearest, "wrap" goes
+    round, "drop" leaves it out.
+    Example: `nk.scatter(x, i, y, reduce="add")`
+    """
+    return _written("scatter", x, indices, values, axis, mode, _update_of(reduce))
+
+
+_OTHERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "sum": "add",
+        "prod": "multiply",
+        "mul": "multiply",
+        "amin": "min",
+        "amax": "max",
+        "replace": "set",
+    }
+)
+"""What PyTorch and others call the updates."""
+
+
+def _update_of(reduce: Any) -> Update:
+    names = [str(update) for update in Update]
+    if reduce in names:
+        return Update(reduce)
+    if reduce == "mean":
+        help = (
+            "divide sums by counts, each a scatter with reduce='add', or `nk.segment_mean` of rows"
+        )
+    else:
+        meant = _OTHERS.get(reduce) if isinstance(reduce, str) else None
+        help = f"write `reduce={meant!r}`" if meant else ""
+    *first, last = map(repr, names)
+    raise staging_error(f"reduce is {', '.join(first)} or {last}, not {reduce!r}", help)
+
+
+def _written(
+    name: str, x: Any, indices: Any, values: Any, axis: int, mode: str, update: Update
+) -> Rep:
+    """x with elements updated where `take_along_axis` would read them."""
+    _check_order(name, indices)
+    tensor, at, position = _along(name, x, indices, axis, mode)
     bounds = bounds_of(mode, WRITES)
-    spec = primitive.tensor_of(tensor, "put_along_axis")
-    given = as_rep(arr).lift(values, "put_along_axis")
-    written = primitive.tensor_of(given, "put_along_axis")
+    spec = primitive.tensor_of(tensor, name)
+    given = as_rep(x).lift(values, name)
+    written = primitive.tensor_of(given, name)
     if written.dtype is not spec.dtype:
         raise dtype_error(
-            f"put_along_axis of {dtype_words(spec.dtype)} takes such values, not {written.words}",
+            f"{name} of {dtype_words(spec.dtype)} takes such values, not {written.words}",
             "cast them, `values.cast(dtype)`",
         )
+    if update is not Update.SET and not spec.dtype.is_numeric:
+        raise dtype_error(
+            f"{name} by {str(update)!r} takes numbers, not {spec.words}",
+            "reduce='set' writes any elements",
+        )
     if written.rank > spec.rank:
-        raise rank_error(f"put_along_axis into a {spec.words} cannot take {written.words}")
+        raise rank_error(f"{name} into a {spec.words} cannot take {written.words}")
 
     def build(b: Builder, value: Value, places: Value, updates: Value, *kept: Value) -> Value:
         shape = value.tensor.shape
         common = common_shape(shape, places.tensor.shape, position)
         if any(n != m for k, (n, m) in enumerate(zip(common, shape, strict=True)) if k != position):
             raise ShapeError(
-                f"put_along_axis: indices of shape {list(places.tensor.shape)} do not fit {value.tensor.words}"
+                f"{name}: indices of shape {list(places.tensor.shape)} do not fit {value.tensor.words}"
             )
         inside = checked(b, places, shape[position], common, bounds)
         stays = broadcast_to(b, kept[0], common) if kept else None
         changes = broadcast_to(b, updates, common)
-        return scatter_along(b, value, inside, changes, axis=position, kept=stays)
+        return scatter_along(b, value, inside, changes, axis=position, update=update, kept=stays)
 
     there = (is_inside(at, tensor, position),) if mode == "drop" else ()
     operands = (tensor, at, given, *there)
-    return Rep(primitive.shape_dependent("put_along_axis", build, operands, spec))
+    return Rep(primitive.shape_dependent(name, build, operands, spec))
+
+
+def _check_order(name: str, indices: Any) -> None:
+    """Raises: StagingError for a number, which PyTorch has before the indices: the axis."""
+    if primitive.is_index(indices):
+        raise staging_error(
+            f"{name} takes a tensor of indices, not {indices!r}",
+            f"the axis comes last, `{name}(x, indices, values, axis={indices!r})`; of one place, `x.at[i].set(v)`",
+        )
 
 
 def bincount(
@@ -201,7 +270,9 @@ def _along(
     if spec.rank == 0 or given.rank != spec.rank:
         raise rank_error(
             f"{name} takes indices of the rank of the tensor, at least 1, not {spec.words} and {given.words}",
-            "`take(x, indices, axis)` reads all rows at the same indices",
+            "`take(x, indices, axis)` reads all rows at the same indices"
+            if name == "take_along_axis"
+            else "`x.at[indices].set(rows)`, `.add(rows)` and so on update whole rows",
         )
     position = primitive.normalize_axis(axis, spec.rank)
     return tensor, inside_by(mode, at, tensor, position), position

@@ -1,4 +1,4 @@
-"""Reads and writes along an axis, by a tensor of indices for each row: `take_along_axis` and `put_along_axis`.
+"""Reads and writes along an axis, by a tensor of indices for each row: `take_along_axis`, `put_along_axis`, `scatter`.
 
 All elements are in one row, in which an element of x has its place in row-major order: so that one tensor of indices
 says it, and no index is made for other axes.
@@ -28,15 +28,22 @@ def gather_along(
 
 
 def scatter_along(
-    b: Builder, x: Value, indices: Value, updates: Value, *, axis: int, kept: Value | None = None
+    b: Builder,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int,
+    update: Update = Update.SET,
+    kept: Value | None = None,
 ) -> Value:
-    """x with the elements there set to the updates; the indices are inside, those that are `kept` if it is given."""
+    """x with the elements there updated; the indices are inside, those that are `kept` if it is given."""
     shape = x.tensor.shape
     row = b.emit(ShapeCast((x.tensor.size,)), x)
     places = flat_indices(b, indices, shape, axis)
     if kept is not None:
         places = b.emit(Select(), places, constant(b, scalar(I64), -1), kept)
-    op = Scatter(0, Update.SET, bounds=Bounds.INSIDE if kept is None else Bounds.ZERO)
+    op = Scatter(0, update, bounds=Bounds.INSIDE if kept is None else Bounds.ZERO)
     return b.emit(ShapeCast(shape), b.emit(op, updates, row, places))
 
 

@@ -124,6 +124,8 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
             with_article(function.spec.words) if isinstance(function, RepBase) else kind(function)
         )
         help = "put it into a function, `lambda: value`" if not arguments else ""
+        if what.endswith("branch of cond"):
+            help += "; `select(condition, a, b)` chooses between values"
         raise staging_error(f"{what} must be a function, and is {shown}", help)
     try:
         inspect.signature(function).bind(*arguments)
@@ -135,7 +137,9 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
         raise staging_error(
             f"{what} is called with {number if arguments else 'no arguments'}, which "
             f"{name} does not take",
-            _of_pairs(function, arguments),
+            _of_pairs(function, arguments)
+            if arguments
+            else "it reads the values around it: `lambda: f(x)`",
         ) from None
     return call_user(what, function, *arguments)
 

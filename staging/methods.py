@@ -83,6 +83,15 @@ class Methods(Reductions):
         """
         return self._by("take", indices, axis, mode=mode, fill_value=fill_value)
 
+    def scatter(
+        self, indices: Any, values: Any, axis: int = -1, *, reduce: str = "set", mode: str = "error"
+    ) -> Self:
+        """A new value with `values` written at indices along an axis, or joined with what is there.
+
+        Example: `x.scatter(i, y, reduce="add")`
+        """
+        return self._by("scatter", indices, values, axis, reduce=reduce, mode=mode)
+
     def repeat(self, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Self:
         """Each element several times.
 

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..core.errors import NNKitError, StagingError
@@ -39,9 +40,10 @@ OTHER_NAMES: Final = """
     repetitions multiples dims | reps
     repeat n times | repeats
     sections split_size_or_sections num_or_size_splits | indices_or_sections
-    index idx ids | indices segment_ids
+    index idx ids scatter_indices | indices segment_ids
     sorted_sequence boundaries bins | a
     values query x y | v
+    src source updates update | values
     window window_size window_shape pool_size | kernel_size
     kernel filters rhs | weight
     strides window_strides | stride
@@ -116,6 +118,14 @@ ABSENT: Final = """
 """
 """What a function does not take, and what to do instead."""
 
+HABITS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cond": "write `cond(pred, lambda: f(x), lambda: g(x))`: both by position, without arguments, as they read "
+        "what is around them; `select(pred, a, b)` chooses element by element",
+    }
+)
+"""How functions are called which others take in another form: said of every call that does not fit."""
+
 _LIKE: Final = 0.6
 """How much alike (`difflib`'s ratio) names are of which one may be meant for the other."""
 
@@ -130,6 +140,7 @@ def wrong_call(
     given = len(arguments) - is_method
     name = f"x.{function.__name__}" if is_method else function.__name__
     words, help = _mistake(name, own, given, keywords)
+    help = HABITS.get(name, help)
     return with_location(StagingError(words), current_location(), help)  # type: ignore[no-any-return]
 
 
@@ -146,7 +157,7 @@ def _mistake(
     ]
     for keyword in keywords:
         if keyword not in by_name:
-            taken = {*keywords, *(p.name for p in by_place[:given])}
+            taken = {*by_name} & {*keywords} | {p.name for p in by_place[:given]}
             return f"{name} has no argument {keyword!r}: it is {shown}", _remedy(
                 keyword, own, taken
             )

@@ -91,7 +91,7 @@ def bounded(low: str, high: str) -> Iterator[str]:
 
 
 def _where() -> Iterator[str]:
-    """As `select`; besides the condition, or one of the choices, may be of lower rank; and a condition alone."""
+    """As `select`; besides the condition, or one of the choices, may be of lower rank; y may be left out, or both."""
     yield f"(condition: Rep[M], x: Rep[Y], y: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
     yield from by_sizes("condition", "x", "y")
     for r in COMMON_LAST:
@@ -110,7 +110,20 @@ def _where() -> Iterator[str]:
                 )
                 yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
                 yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
+    yield from _where_or_zero()
     yield from indices("condition", ", /")
+
+
+def _where_or_zero() -> Iterator[str]:
+    """Of a condition and one choice; the one of lower rank has the last axes of the other."""
+    yield "(condition: bool, x: Rep[TT], /) -> Rep[TT]"
+    for r in COMMON_LAST:
+        for s in range(r + 1):
+            mask = f"condition: {rep(tensor(s, dims(r)[r - s :], 'boolean'))}"
+            yield f"({mask}, x: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
+            if s < r:
+                mask = f"condition: {rep(tensor(r, None, 'boolean'))}"
+                yield f"({mask}, x: {rep(tensor(s, dims(r)[r - s :]))}, /) -> {rep(tensor(r))}"
 
 
 def _questions() -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from .everyday import bounded, repeats, swaps
 from .expressions import COMMON_FIRST, any_axis, dims, method, rep, tensor
 from .functions import take
-from .sorting import indices, pairs, searches, sorts
+from .sorting import indices, pairs, scatters, searches, sorts
 
 
 def methods() -> Iterator[str]:
@@ -21,6 +21,7 @@ def methods() -> Iterator[str]:
         "cumsum": running(),
         "cumprod": running(),
         "take": take(),
+        "scatter": scatters("a"),
         "repeat": repeats(),
         "diagonal": pairs("diagonal"),
         "trace": pairs("trace"),

@@ -126,16 +126,29 @@ def _along_axis() -> Iterator[str]:
             f" axis: {axis_literal(axis, r)}{default}, {mode}) -> {rep(tensor(r, made))}"
         )
     yield from define("take_along_axis", taken)
-    mode = "*, mode: WriteMode = 'error'"
-    values = {"F": "float", "Z": "int", "B": "bool"}
-    put = [
-        f"(arr: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]],"
-        f" values: {rep(plain(r, dtype))} | {number}, axis: {any_axis(r)} = -1, {mode})"
-        f" -> {rep(tensor(r, None, dtype))}"
-        for r in COMMON_FIRST[:-1]
-        for dtype, number in values.items()
-    ]
-    yield from define("put_along_axis", put)
+    yield from define("put_along_axis", writes("arr", "*, mode: WriteMode = 'error'"))
+    yield from define("scatter", scatters("x"))
+
+
+def writes(x: str, options: str, families: str = "FZB") -> Iterator[str]:
+    """Of `put_along_axis` and `scatter`: the values are of the element type, and broadcast to the indices."""
+    numbers = {"F": "float", "Z": "int", "B": "bool"}
+    for r in COMMON_FIRST[:-1]:
+        for dtype in families:
+            given = " | ".join([*(rep(plain(s, dtype)) for s in range(r + 1)), numbers[dtype]])
+            yield (
+                f"({x}: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]], values: {given},"
+                f" axis: {any_axis(r)} = -1, {options}) -> {rep(tensor(r, None, dtype))}"
+            )
+
+
+def scatters(x: str) -> Iterator[str]:
+    """Of `scatter`: truth values are set, and numbers may be joined."""
+    for families, reduce in (
+        ("FZ", "Literal['set', 'add', 'multiply', 'min', 'max']"),
+        ("B", "Literal['set']"),
+    ):
+        yield from writes(x, f"*, reduce: {reduce} = 'set', mode: WriteMode = 'error'", families)
 
 
 def _segments() -> Iterator[str]:

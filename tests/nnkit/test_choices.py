@@ -28,6 +28,22 @@ def test_choices() -> None:
             "of a row": Row(nk.where, np.where, (Y > 0, X, -X)),
             "of a number": Row(lambda x: nk.where(x > 0.0, x, 0.0), lambda x: np.where(x > 0, x, 0), (X,)),
             "of a number first": Row(lambda x: nk.where(x > 0.0, 1, x), lambda x: np.where(x > 0, 1, x), (X,)),
+            "or zero": Row(nk.where, lambda c, x: np.where(c, x, 0), (X > 0.5, X)),
+            "or zero, of a row": Row(nk.where, lambda c, x: np.where(c, x, 0), (X > 0.5, Y)),
+            "or zero, by a row": Row(nk.where, lambda c, x: np.where(c, x, 0), (Y > 0, X)),
+            "or zero, by a column": Row(nk.where, lambda c, x: np.where(c, x, 0), (X[:, :1] > 0, X)),
+            "or zero, scalars": Row(nk.where, lambda c, x: np.where(c, x, 0.0), (np.array(True), X[0, 0])),
+            "or zero, nothing": Row(nk.where, lambda c, x: np.where(c, x, 0), (X[:0] > 0, X[:0])),
+            "or zero, the poles out": Row(
+                lambda x: nk.where(x > 0, nk.log(x)), lambda x: np.where(x > 0, np.log(x), 0), (X,)
+            ),
+            **{
+                f"or zero, {dtype}": Row(
+                    nk.where, lambda c, x: np.where(c, x, np.zeros_like(x)),
+                    (C, np.array([1, 0, 3, 2]).astype(dtype)),
+                )
+                for dtype in ("float16", "float32", "int8", "int32", "int64", "bool")
+            },
             "clip": Row(lambda x: nk.clip(x, -1.0, 1), lambda x: np.clip(x, -1, 1), (X,)),
             "clip below": Row(lambda x: nk.clip(x, min=0.6), lambda x: np.clip(x, 0.6, None), (X,)),
             "clip above": Row(lambda x: nk.clip(x, None, 0.6), lambda x: np.clip(x, None, 0.6), (X,)),
@@ -98,10 +114,31 @@ def test_derivatives_of_clip() -> None:
     np.testing.assert_array_equal(np.asarray(slope(x)), [0, 1, 1, 1, 0])
 
 
+def test_where_has_no_derivative_where_it_is_zero() -> None:
+    """Neither from a pole nor from NaN; of the second order and forward, too; negative zeros and NaN stay."""
+    taken = nk.staged(lambda x: nk.where(x > 0, nk.sqrt(x) + 1.0 / x).sum())
+    x = np.array([4.0, 0.0, -1.0, np.nan, -np.inf])
+    slopes = np.asarray(nk.gradient(of=taken, wrt=0)(x))
+    np.testing.assert_allclose(slopes, [0.25 - 1 / 16, 0, 0, 0, 0])
+    second = np.asarray(
+        nk.gradient(of=nk.staged(lambda x: nk.gradient(of=taken, wrt=0)(x).sum()), wrt=0)(x)
+    )
+    np.testing.assert_allclose(second, [-1 / 32 + 2 / 64, 0, 0, 0, 0], atol=1e-16)
+    assert float(nk.jvp(taken)(x, np.ones(5))[1]) == 0.25 - 1 / 16
+    kept = np.asarray(
+        nk.staged(lambda c, x: nk.where(c, x))(
+            np.array([True, True, False]), np.array([-0.0, np.nan, np.nan])
+        )
+    )
+    assert np.signbit(kept[0]) and np.isnan(kept[1]) and kept[2] == 0 and not np.signbit(kept[2])
+
+
 MISUSE: Final = {
     "where of one": (lambda x: nk.where(x > 0), r"say how many, where\(condition, size=n\)"),
-    "where of three and a size": (lambda x: nk.where(x > 0, x, x, size=2), "takes no size"),
-    "where of two": (lambda x: nk.where(x > 0, x), "where takes a condition and two choices"),
+    "where of three and a size": (lambda x: nk.where(x > 0, x, x, size=2), "take no size"),
+    "where without x": (lambda x: nk.where(x > 0, None, x), r"x is missing(?s:.*)where\(~condition, y\)"),
+    "where of a number": (lambda x: nk.where(x > 0, 1.0), r"no element type(?s:.*)condition.cast\(nk.f32\)"),
+    "where of two and a size": (lambda x: nk.where(x > 0, x, size=2), "take no size"),
     "where of numbers": (lambda x: nk.where(x > 0, 1.0, 0.0), "one of them must be a tensor"),
     "where by numbers": (lambda x: nk.where(x, x, x), "the condition of a select is boolean"),
     "bits of floats": (lambda x: nk.bitwise_and(x, x), "bitwise_and takes integers or truth values"),

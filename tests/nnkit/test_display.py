@@ -170,6 +170,14 @@ MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: x.sum()), RankError, "branches of cond.*`select"),
     (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: (x, x)), NNKitError, "branches of cond.*`select"),
     (lambda x, p: nk.cond(x > 0, lambda: x, lambda: x), RankError, "boolean scalar.*`select"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda: x), StagingError, "without 'orelse'.*what is around them; `select"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda y: y, lambda y: -y, x), StagingError, "not 4.*both by pos.*`select"),
+    (lambda x, p: nk.cond(x.sum() > 0, abs, abs, operands=(x,)), StagingError, "no argument 'operands'.*`select"),
+    (lambda x, p: nk.cond(x.sum() > 0, true_fun=lambda: x, false_fun=lambda: x), StagingError,
+     "no argument 'true_fun'.*both by position, .*`select"),
+    (lambda x, p: nk.cond(pred=x.sum() > 0, then=lambda: x, orelse=lambda: x), StagingError, "'pred'.*by position"),
+    (lambda x, p: nk.cond(x.sum() > 0, x, -x), StagingError, "must be a function.*`lambda: value`; `select"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda y: y, lambda: x), StagingError, "no arguments.*values around it"),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import DTypeError, IndexOutOfRangeError, RankError, ShapeError
+from nnkit import DTypeError, IndexOutOfRangeError, RankError, ShapeError, StagingError
 from nnkit.core.types import Array
 
 from .function_laws import Row, check
@@ -113,6 +113,82 @@ def test_laws() -> None:
             ),
         }
     )  # fmt: skip
+
+
+UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda _, v: v, "add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum
+}  # fmt: skip
+
+
+def scattered(update: str, axis: int) -> Callable[[Array, Array, Array], Array]:
+    """NumPy's loop over the indices."""
+
+    def apply(y: Array, i: Array, v: Array) -> Array:
+        shape = [*y.shape]
+        shape[axis] = i.shape[axis]
+        i, v, y = np.broadcast_to(i, shape), np.broadcast_to(v, shape), y.copy()
+        for place in np.ndindex(*shape):
+            at = (*place[:axis], i[place], *place[axis + 1 :])
+            y[at] = UPDATES[update](y[at], v[place])
+        return y
+
+    return apply
+
+
+def scatter_row(update: str, axis: int, *arguments: Any, **options: Any) -> Row:
+    return Row(
+        lambda x, i, v: nk.scatter(x, i, v, axis, reduce=update), scattered(update, axis), arguments, **options
+    )  # fmt: skip
+
+
+def test_scatter() -> None:
+    """Repeated indices; the last value of several is set, all are joined; of all element types, and of nothing."""
+    twice, v = np.array([[0, 3, 0], [1, -3, 1], [2, 0, -1]]), C[:, :3, 0] * 1.7
+    column, small = np.array([[2], [0], [2]]), np.arange(12).reshape(3, 4)
+    deep = np.array([[[1], [1], [-4]], [[0], [2], [3]], [[3], [-1], [3]]])
+    check(
+        {f"{u} along": scatter_row(u, 1, X, twice, v, order=1 + (u not in ("min", "max"))) for u in UPDATES}
+        | {f"{u} of f16": scatter_row(u, 1, X.astype(np.float16), column, v[:, :1].astype(np.float16)) for u in UPDATES}
+        | {f"{u} of i8": scatter_row(u, 1, small.astype(np.int8), twice, np.int8(-3), batched=(0,)) for u in UPDATES}
+        | {
+            "of f32": scatter_row("add", -1 % 2, X.astype(np.float32), twice, v.astype(np.float32)),
+            "of truth values": scatter_row("set", 1, X > 0, twice, v > 0),
+            "along the first": scatter_row("add", 0, X, np.array([[2, 0, 2, 2], [-1, 1, 2, 0]]) % 3, X[:2] - 1.0),
+            "broadcast": scatter_row("multiply", 0, X, np.array([[1], [1]]), X[0], batched=(0, 2)),
+            "of rank 3": scatter_row("add", 1, C, deep, C[:, :3] * 3.0),
+            "of a vector": scatter_row("multiply", 0, Z, FAR % 7, Z[::-1] + 0.1),
+            "to nothing": scatter_row("add", 1, X[:0], twice[:0], v[:0]),
+            "nothing": scatter_row("max", 1, X, twice[:, :0], v[:, :0]),
+            "method": Row(
+                lambda x, i, v: x.scatter(i, v, reduce="add", mode="wrap"), scattered("add", 1), (X, twice, v)
+            ),
+            "drop": Row(
+                lambda x, v: nk.scatter(x, FAR, v, reduce="max", mode="drop"),
+                changed(lambda y, v: np.maximum.at(y, np.array([3, 3, 1, 2, 2]), v[[0, 1, 4, 5, 6]])),
+                (X[0], Z), order=1,
+            ),
+        }
+    )  # fmt: skip
+
+
+def test_derivatives_of_ties_and_replaced_values() -> None:
+    """What another value replaces has none; the element and the values that attain an extremum share it; NaN stays."""
+    slopes = nk.gradient(
+        of=nk.staged(
+            lambda x, y, v: (
+                nk.scatter(x, np.array([1, 1]), v) @ np.array([3.0, 5.0])
+                + nk.scatter(y, np.array([0, 0]), v, reduce="max") @ np.array([7.0, 9.0])
+            )
+        ),
+        wrt=(0, 1, 2),
+    )
+    for y, v, expected in (
+        ([2.0, 1.0], [2.0, 2.0], ([3, 0], [7 / 3, 9], [7 / 3, 5 + 7 / 3])),
+        ([2.0, 1.0], [1.0, 4.0], ([3, 0], [0, 9], [0, 5 + 7])),
+    ):
+        found = slopes(np.ones(2), np.array(y), np.array(v))
+        for got, want in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-15)
 
 
 FAR = np.array([3, -1, 9, -7, 1, 2, 2])
@@ -325,6 +401,32 @@ row(
     "index 3 is out of range for an axis of extent 3",
     "nk.take_along_axis(x, n)",
 )(on(lambda x, n: nk.take_along_axis(x, n), V, N + 1))
+row("index of a scatter", IndexOutOfRangeError, "index 3 is out of range for an axis of extent 3")(
+    on(lambda x, n: x.scatter(n, x, reduce="add"), V, N + 1)
+)
+for _name, _error, _message, _caret, _help, _body in (
+    ("axis before indices", StagingError, "scatter takes a tensor of indices, not 0", "nk.scatter(x, 0, n, x)",
+     "`scatter(x, indices, values, axis=0)`", lambda x, n: nk.scatter(x, 0, n, x)),
+    ("PyTorch's names", StagingError, "scatter has no argument 'src'", "nk.scatter(x, n, src=x)",
+     "write `values=` for `src=`", lambda x, n: nk.scatter(x, n, src=x)),
+    ("another reduction", StagingError, "reduce is 'set', 'add', 'multiply', 'min' or 'max', not 'sum'",
+     "x.scatter(n, x, reduce='sum')", "write `reduce='add'`", lambda x, n: x.scatter(n, x, reduce='sum')),
+    ("means", StagingError, "or 'max', not 'mean'", "", "segment_mean", lambda x, n: x.scatter(n, x, reduce="mean")),
+    ("no reduction", StagingError, "or 'max', not 3", "", "", lambda x, n: x.scatter(n, x, reduce=3)),
+    ("sums of truth values", DTypeError, "scatter by 'add' takes numbers, not Tensor1D[boolean]", "",
+     "reduce='set' writes any elements", lambda x, n: nk.scatter(x > 0, n, x > 0, reduce="add")),
+    ("values of another type", DTypeError, "scatter of f32 takes such values, not Tensor1D[i32]", "",
+     "cast them, `values.cast(dtype)`", lambda x, n: nk.scatter(x, n, n)),
+    ("indices of floats", DTypeError, "indices are integers, not a Tensor1D[f32]", "", "cast",
+     lambda x, n: nk.scatter(x, x, x)),
+    ("indices of rows", RankError, "scatter takes indices of the rank of the tensor", "",
+     "`x.at[indices].set(rows)`", lambda x, n: nk.scatter(x[None], n, x)),
+    ("values of too many axes", RankError, "scatter into a Tensor1D[f32] cannot take Tensor2D[f32]", "", "",
+     lambda x, n: nk.scatter(x, n, x[None])),
+    ("mode of reads", ShapeError, "mode is 'error', 'clip', 'wrap' or 'drop', not 'fill'", "", "",
+     lambda x, n: nk.scatter(x, n, x, mode="fill")),
+):  # fmt: skip
+    row(f"scatter: {_name}", _error, _message, _caret, *[_help] * bool(_help))(on(_body, V, N))
 row("index of a write", IndexOutOfRangeError, "index -4 is out of range for an axis of extent 3")(
     on(lambda x, n: nk.put_along_axis(x, n, 1.0), V, N - 4)
 )

@@ -26,6 +26,9 @@ def rejected(
     nk.isclose(n, n)    # E
     nk.where(m, m, m)    # E
     nk.where(m > 0, m, d)    # E
+    nk.where(m, m)    # E
+    nk.where(m > 0, 1.0)    # E
+    nk.where(m > 0, m, size=3)    # E
     nk.where(b)    # E
     nk.where(b, size=2.5)    # E
     nk.nonzero(m)    # E

@@ -24,6 +24,11 @@ def places(m: Rep[Matrix], v: Rep[Vector], c: Rep[Counts]) -> None:
     nk.bincount(v, length=3)  # E
     nk.take_along_axis(m, c)  # E
     nk.put_along_axis(v, c, "a")  # E
+    nk.scatter(v, c, v, reduce="sum")  # E
+    nk.scatter(v, 0, c, v)  # E
+    nk.scatter(v > 0, c, v > 0, reduce="add")  # E
+    v.scatter(c, v > 0)  # E
+    v.scatter(c, v, 1)  # E
     nk.tril(v)  # E
     nk.trace(v)  # E
     m[v]  # E
