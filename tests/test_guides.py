@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-PAGES = sorted((Path(__file__).parent.parent / "docs" / "guides").glob("*.md"))
+import nnkit as nk
+
+DOCS = Path(__file__).parent.parent / "docs"
+GUIDES = sorted((DOCS / "guides").glob("*.md"))
+PAGES = [*GUIDES, DOCS / "ten-programs.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTS = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
 
@@ -30,3 +35,35 @@ def test_a_page_runs(
     printed = capsys.readouterr().out.splitlines()
     for expected in PRINTS.findall("".join(blocks)):
         assert expected in printed
+
+
+def test_a_guide_is_a_page() -> None:
+    long = {page.name for page in GUIDES if len(page.read_text().splitlines()) > 80}
+    assert not long, f"more than a page: {sorted(long)}"
+
+
+MISSING = {
+    "nk.associative_scan": "lax.associative_scan",
+    "nk.erfinv": "erf_inv",
+    "nk.fft": "fft",
+    "nk.nn.BatchNorm": "layer and RMS norms",
+    "nk.nn.ConvTranspose2d": "transposed convolutions",
+    "nk.nn.TransformerEncoderLayer": "transformer layers",
+    "nk.optim.rmsprop": "sgd, momentum, Adam, AdamW",
+    "nk.random.gamma": "gamma, beta and Poisson",
+    "nk.random.poisson": "gamma, beta and Poisson",
+    "nk.c64": "Complex numbers",
+    "nk.u8": "unsigned integers",
+}
+"""What the guides say that one will miss, and in which words: who adds it takes it out of both."""
+
+
+def test_what_one_will_miss_is_missing() -> None:
+    words = "".join(page.read_text() for page in GUIDES)
+    for name, said in MISSING.items():
+        *path, last = name.split(".")[1:]
+        module: Any = nk
+        for each in path:
+            module = getattr(module, each)
+        assert not hasattr(module, last), f"there is {name}: mend the guides in docs/guides"
+        assert said in words
