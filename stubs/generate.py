@@ -52,7 +52,7 @@ SIGNATURES_ONLY = (
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
     "DataclassInstance LoopByMapFoldOrScanOrOver Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
-    "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy LayerPadding LSTMState"
+    "Index Slice Whole IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy LayerPadding LSTMState"
 ).split()
 """As regular expressions."""
 

@@ -28,8 +28,8 @@ from .expressions import (
     tup,
 )
 
-SLICE = "slice[Any, Any, Any]"
-WHOLE = "slice[None, None, None]"
+SLICE = "Slice"
+WHOLE = "Whole"
 _FUNCTIONS = range(1, MAX_ARITY + 1)
 _TUPLES = range(2, MAX_RESULTS + 1)
 
@@ -82,10 +82,10 @@ def subscripts() -> Iterator[str]:
     for r in COMMON_FIRST[:-1]:
         parameters = commas(["D", *dims(r)])
         yield f"class Elements{r}D(Generic[{parameters}]):"
-        yield from method("__call__", [*_fancy(r), *_basic(r), *_new_axes(r)])
+        yield from method("__call__", [*_fancy(r), *_basic(r), *_ellipses(r), *_new_axes(r)])
         kinds[f"View[{tensor(r)}]"] = f"Elements{r}D[{parameters}]"
     yield "class Elements0D(Generic[D]):"
-    yield from method("__call__", _new_axes(0))
+    yield from method("__call__", [*_ellipses(0), *_new_axes(0)])
     for n in _FUNCTIONS:
         parameters = commas([*names("A", n), "R"])
         yield f"class Apply{n}(Generic[{parameters}]):"
@@ -139,7 +139,8 @@ def _fancy(rank: int) -> Iterator[str]:
         looked_up = dims(s, "PQUV")
         index = rep(tensor(s, looked_up, "Z"))
         row = tensor(rank - 1 + s, [*looked_up, *dims(rank)[1:]])
-        yield f"(self, i: {index}, /) -> {rep(row)}"
+        whole = f" | tuple[{index}, {WHOLE}]" if rank > 1 else ""
+        yield f"(self, i: {index}{whole}, /) -> {rep(row)}"
         if s == 1:
             listed = rep(tensor(rank, ["Any", *dims(rank)[1:]]))
             yield f"(self, i: list[int], /) -> {listed}"
@@ -155,29 +156,60 @@ def _fancy(rank: int) -> Iterator[str]:
 def _new_axes(rank: int) -> Iterator[str]:
     """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there.
 
-    An axis that is taken whole keeps its name.
+    Axes that are taken whole keep their names beside one None, or two of a vector.
     """
-    if rank == MAX_RANK:
-        return
-    yield f"(self, i: None, /) -> {rep(tensor(rank + 1, ['Any', *dims(rank)]))}"
-    for place in range(rank + 1):  # behind so many whole axes
-        made = rep(tensor(rank + 1, [*dims(rank)[:place], "Any", *dims(rank)[place:]]))
-        counts = range(max(place, 1), rank + 1)
-        whole = [tup([*[WHOLE] * place, "None", *[WHOLE] * (n - place)]) for n in counts]
-        if whole:
-            yield f"(self, i: {' | '.join(whole)}, /) -> {made}"
-    last = rep(tensor(rank + 1, [*dims(rank), "Any"]))
-    yield f"(self, i: tuple[EllipsisType, None], /) -> {last}"
-    for made in (rank + 1, rank):
-        counts = range(1, rank + 1)
-        patterns = [p for count in counts for p in _patterns(count, with_index=made == rank)]
+    yield from _beside_whole_axes(rank, 1)
+    if rank == 1:
+        yield from _beside_whole_axes(rank, 2)
+    for made in sorted(range(1, MAX_RANK + 1), key=lambda made: abs(made - rank - 1)):
+        patterns = list(_patterns_of(rank, made))
         if patterns:
             yield f"(self, i: {' | '.join(map(tup, patterns))}, /) -> {rep(plain(made))}"
 
 
-def _patterns(count: int, *, with_index: bool) -> Iterator[list[str]]:
-    """One None among `count` slices, or slices and one index."""
-    for k in range(count) if with_index else (count,):
-        taken = [SLICE] * k + ["Index"] * with_index + [SLICE] * (count - k - 1)
-        for place in range(count + 1):
-            yield [*taken[:place], "None", *taken[place:]]
+def _beside_whole_axes(rank: int, nones: int) -> Iterator[str]:
+    """As many None among all axes: behind the last of them, and in place of one `...`, axes need not be written."""
+    count = rank + nones
+    for places in itertools.combinations(range(count), nones) if count <= MAX_RANK else ():
+        axes = iter(dims(rank))
+        made = ["Any" if place in places else next(axes) for place in range(count)]
+        full = ["None" if place in places else WHOLE for place in range(count)]
+        spelt = [full[:n] for n in range(places[-1] + 1, count + 1)]
+        runs = [(0, places[0]), (places[-1] + 1, count)]
+        spelt += [[*full[:i], "EllipsisType", *full[j:]] for i, j in runs if i < j or not rank]
+        written = [tup(each) if len(each) > 1 else each[0] for each in spelt]
+        if places == (0,) and rank:
+            written = ["None", *written]
+        yield f"(self, i: {' | '.join(dict.fromkeys(written))}, /) -> {rep(tensor(count, made))}"
+
+
+def _ellipses(rank: int) -> Iterator[str]:
+    """`x[...]`, and an index or a slice of the first or last axis."""
+    yield f"(self, i: EllipsisType, /) -> {rep(tensor(rank))}"
+    if rank:
+        first, rest = dims(rank)[:-1], dims(rank)[1:]
+        yield f"(self, i: tuple[Index, EllipsisType], /) -> {rep(tensor(rank - 1, rest))}"
+        yield f"(self, i: tuple[{SLICE}, EllipsisType], /) -> {rep(tensor(rank, ['Any', *rest]))}"
+        yield f"(self, i: tuple[EllipsisType, Index], /) -> {rep(tensor(rank - 1, first))}"
+        yield f"(self, i: tuple[EllipsisType, {SLICE}], /) -> {rep(tensor(rank, [*first, 'Any']))}"
+
+
+def _patterns_of(rank: int, made: int) -> Iterator[list[str]]:
+    """Orders of None, slices and indices that make a tensor of that rank; those with `...`, of two of them at most."""
+    for nones in range(4):
+        for indices in range(3):
+            least = 1 if nones + indices else 2
+            for slices in range(rank - indices + 1):
+                if made != rank - indices + nones or indices + slices > rank:
+                    continue
+                entries = ["None"] * nones + ["Index"] * indices + [SLICE] * slices
+                if nones and len(entries) > 1 and nones + indices <= 3:
+                    yield from _orders(entries)
+                if rank > 1 and least <= len(entries) == 2 and indices + slices < rank:
+                    for order in _orders(entries):
+                        yield from ([*order[:n], "EllipsisType", *order[n:]] for n in range(3))
+
+
+def _orders(entries: list[str]) -> list[list[str]]:
+    """All of them, without those that look alike."""
+    return [list(order) for order in dict.fromkeys(itertools.permutations(entries))]

@@ -20,19 +20,52 @@ from .expressions import (
 READ = """
     i,i-> i,i i,i->i i,j->ij i,j->ji i-> ij-> ij ij->i ij->j ij->ji ii ii-> ii->i iij->j ijk->ij ijk->i ijk->
     ijk->kji ijk->jik ijk->ikj i,ij->j i,ij ij,j->i ij,j ij,i->j ij,jk->ik ij,jk ij,kj->ik ji,jk->ik ij,kj
-    ij,jk,kl->il ij,jk,k->i i,ij,j-> i,ij,j ij,ij-> ij,ij ij,ij->i ij,ij->j ij,ij->ij ij,ji-> ij,kl->ijkl ik,kj->ij
-    ik,jk->ij ki,kj->ij ij,jk->ki bi,bi->b bi,bj->bij bi,ij->bj bi,ji->bj bi,ij,bj->b bij,bjk->bik bij,bkj->bik
-    bij,bik->bjk bij,bji->b bij,jk->bik bij,kj->bik bij,bj->bi bij,bi->bj bij,j->bi bij->bi bij->bj bij->ij bij->bji
-    bii->b bii->bi bij,bij->b bij,bij-> bik,bkj->bij ni,ni->n ni,nj->nij ni,nj->ij ni,ij->nj nd,md->nm nd,kd->nk
-    nk,nd->kd bd,bd->b bd,dk->bk td,sd->ts bqd,bkd->bqk bqk,bkd->bqd btd,bsd->bts bts,bsd->btd bnm,bmd->bnd
-    bnd,bmd->bnm btd,de->bte btd,hd->bth bhqd,bhkd->bhqk bhqk,bhkd->bhqd bqhd,bkhd->bhqk bhqk,bkhd->bqhd
-    bthd,bshd->bhts bhts,bshd->bthd bhij,bhjd->bhid bhid,bhjd->bhij bchw,oc->bohw bchw->bc bchw->bhwc bhwc->bchw
-    abij,abjk->abik abij,abkj->abik ijkl->lkji ijij
+    ij,jk,kl->il ij,jk,k->i i,ij,j-> i,ij,j ij,ij-> ij,ij ij,ij->i ij,ij->j ij,ij->ij ij,ji-> ij,kl->ijkl
+    ik,kj->ij ik,jk->ij ki,kj->ij ij,jk->ki bi,bi->b bi,bj->bij bi,ij->bj bi,ji->bj bi,ij,bj->b bij,bjk->bik
+    bij,bkj->bik bij,bik->bjk bij,bji->b bij,jk->bik bij,kj->bik bij,bj->bi bij,bi->bj bij,j->bi bij->bi
+    bij->bj bij->ij bij->bji bii->b bii->bi bij,bij->b bij,bij-> bik,bkj->bij ni,ni->n ni,nj->nij ni,nj->ij
+    ni,ij->nj nd,md->nm nd,kd->nk nk,nd->kd bd,bd->b bd,dk->bk td,sd->ts bqd,bkd->bqk bqk,bkd->bqd
+    btd,bsd->bts bts,bsd->btd bnm,bmd->bnd bnd,bmd->bnm btd,de->bte btd,hd->bth bhqd,bhkd->bhqk
+    bhqk,bhkd->bhqd bqhd,bkhd->bhqk bhqk,bkhd->bqhd bthd,bshd->bhts bhts,bshd->bthd bhij,bhjd->bhid
+    bhid,bhjd->bhij bchw,oc->bohw bchw->bc bchw->bhwc bhwc->bchw abij,abjk->abik abij,abkj->abik ijkl->lkji
+    ijij i,j,k->ijk i,j-> i,i,i-> ij,i,j-> ij,i->ij ij,j->ij ij,ij,ij-> ij,jk,ki-> ij,ik->jk ij,ik->kj
+    ij,ik,i->jk ij,jk,lk->il ij,kj,lk->il ji,j->i ij,jk->ijk ij,ik->ijk ij,kl->ikjl ij,kl-> iij-> iji->j
+    iij->ij iijj-> ijij-> ijk->jki ijk->kij ijk->ik ijk->jk ijk->j ijk->k ijk,k->ij ijk,j->ik ijk,i->jk
+    ijk,ijk-> ijk,kl->ijl ijk,lk->ijl ijk,jl->ikl ijk,jk->i ijk,ij->k ijk,ik->j ijk,i,j->k ijk,j,k->i
+    ijk,i,j,k-> ij,jkl->ikl ij,kjl->kil ijk,klm->ijlm ijkl,kl->ij ijkl->ij ijkl->i ijkl->jilk ijkl->ijlk
+    ijkl->ikjl ijkl->klij bi,bi-> bi,bj->ij bi,oi->bo oi,bi->bo bi,ij->bij bi,bij->bj bij,bi,bj->b
+    bi,bij,bj->b bi,oij,bj->bo bi,ijk,bj->bk bi,kij,bj->bk bki,bkj->bij bkj,bki->bij bij,bik->bkj bij,bik->jk
+    bij,bik->ijk bij,bjk->ik bij,bjk,bkl->bil bij,ij->b bij,i->bj bij,ik->bkj bij,ki->bkj bij,ikj->bk
+    ij,bjk->bik ij,bkj->bki ij,bj->bi ji,bj->bi bij,bj,bi->b bij,jk,bik-> bij->b bij->i bij->j btd,dhk->bthk
+    btd,dhk->bhtk btd,hdk->bhtk btd,hdk->bthk bthk,hkd->btd bhtk,hkd->btd td,dhk->thk td,dhk->htk thk,hkd->td
+    htk,hkd->td htd,hsd->hts hts,hsd->htd thd,shd->hts hts,shd->thd bhqk,bhkd->bqhd bqhd,bhkd->bhqk
+    bhqd,bhdk->bhqk bhqd,bkd->bhqk bhqk,bkd->bhqd bqd,kd->bqk bqk,kd->bqd bhij->bij bhij->bih bhij,h->bij
+    bhij,hk->bkij bchw->bchw bchw->c bchw->b bchw,c->bchw bchw,bc->bchw bchw->bwhc bchw,co->bohw bhwc,co->bhwo
+    bhwc,oc->bhwo bhwc->bc chw->hwc hwc->chw chw,oc->ohw chw->c bijk,bijk->b bijk,bilk->bijl bijk,bikl->bijl
 """.split()
-"""Subscripts of which checkers know the rank of the result; of all others, if `rank=` says it.
+"""Subscripts of which checkers know the rank of the result, and with LETTERS for labels; of others, if `rank=` says it.
 
 Operands are typed in one way in all overloads: else checkers take calls with unnamed dimensions for ambiguous.
 """
+LETTERS = """
+    i j k n b a
+    ij ji ik jk ab bi bj bd bn nd nk nm mn td
+    ijk ikj jik kij abc bij bik bnd btd bts bqd bdo nij nik ndk nkd nmk mnk tij
+    ijkl abcd bijk bikj bnmd btsd btde btds bqdk bqkd nijk nikj hqdk htsd bchw nchw bhwc nhwc
+    ijklm abcde bijkl bhqdk bhqkd bqhdk bqhkd bthds bthsd bhtds bhtsd bhijk bhikj bnhdm nchwo
+""".split()
+"""What is usual for labels, in the order in which they first occur."""
+
+
+def known() -> list[str]:
+    """The subscripts, as they stand above and with other labels."""
+    found = dict.fromkeys(READ)
+    for text in READ:
+        labels = dict.fromkeys(filter(str.isalpha, text))
+        for letters in LETTERS:
+            if len(letters) == len(labels):
+                found[text.translate(str.maketrans("".join(labels), letters))] = None
+    return list(found)
 
 
 def rank_of_result(subscripts: str) -> int:
@@ -72,8 +105,8 @@ def _cross() -> Iterator[str]:
 def _einsum() -> Iterator[str]:
     operands = "*operands: View[AnyTensor[N]]"
     for r in COMMON_LAST:
-        known = ", ".join(f"'{text}'" for text in READ if rank_of_result(text) == r)
-        yield f"(subscripts: Literal[{known}], /, {operands}, rank: None = None) -> {rep(plain(r, 'N'))}"
+        texts = ", ".join(f"'{text}'" for text in known() if rank_of_result(text) == r)
+        yield f"(subscripts: Literal[{texts}], /, {operands}, rank: None = None) -> {rep(plain(r, 'N'))}"
     for r in COMMON_LAST:
         yield f"(subscripts: str, /, {operands}, rank: Literal[{r}]) -> {rep(plain(r, 'N'))}"
     yield f"(subscripts: str, /, {operands}, rank: None = None) -> Rep[Any]"

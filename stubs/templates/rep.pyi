@@ -1,4 +1,6 @@
 Index: TypeAlias = int | Rep[Tensor0D[i32]] | Rep[Tensor0D[i64]]
+Slice: TypeAlias = slice[Any, Any, Any]
+Whole: TypeAlias = slice[None, None, None]
 IndexMode: TypeAlias = Literal["error", "clip", "wrap", "fill"]
 WriteMode: TypeAlias = Literal["error", "clip", "wrap", "drop"]
 SumMode: TypeAlias = Literal["error", "clip", "drop"]

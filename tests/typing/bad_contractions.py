@@ -9,7 +9,9 @@ def einsum(m: Rep[Tensor2D[f32]], p: Rep[Tensor2D[boolean]], c: Tensor2D[f32]) -
     nk.einsum("ij->ij", m, rank=5)    # E
     a0: Rep[Tensor1D[f32]] = nk.einsum("ij,jk->ik", m, m)    # E
     a1: Rep[Scalar[f32]] = nk.einsum("ab,cb->ac", m, m, rank=2)    # E
-    del a0, a1
+    a2: Rep[Scalar[f32]] = nk.einsum("nd,nk->dk", m, m)    # E
+    a3: Rep[Tensor2D[f32]] = nk.einsum("ni,ij,nj->n", m, m, m)    # E
+    del a0, a1, a2, a3
 def products(m: Rep[Tensor2D[f32]], v: Rep[Tensor1D[f32]], d: Rep[Tensor1D[f64]], t: Rep[Tensor3D[f32]], p: Rep[Tensor1D[boolean]], s: Rep[Scalar[f32]]) -> None:
     nk.tensordot(v, v)    # E
     nk.tensordot(m, m, axes=3)    # E

@@ -53,6 +53,12 @@ def rejected(
     nk.argmax(b)    # E
     nk.cumprod(m, axis=2)    # E
     t[None]    # E
+    v[..., 0, 0]    # E
+    v[:, :, None]    # E
+    m[None, 0, 0, 0]    # E
+    a0: Rep[Tensor2D[f32]] = v[:, None, None]    # E
+    a1: Rep[Tensor2D[f32]] = m[..., 0]    # E
+    del a0, a1
     nk.expand_dims(t, 0)    # E
     nk.squeeze(m, 2)    # E
     nk.repeat(m, 2, axis=2)    # E

@@ -10,6 +10,7 @@ from nnkit import (
     Tensor1D,
     Tensor2D,
     Tensor3D,
+    Tensor4D,
     boolean,
     f32,
     i32,
@@ -82,7 +83,7 @@ def reductions(m: Rep[Named], b: Rep[Tensor2D[boolean]], n: Rep[Tensor2D[i32]]) 
     assert_type(nk.cummax(m), Rep[Tensor1D[f32]])
 
 
-def new_axes(v: Rep[Tensor1D[f32, In]], m: Rep[Named]) -> None:
+def new_axes(v: Rep[Tensor1D[f32, In]], m: Rep[Named], n: int) -> None:
     assert_type(v[:, None], Rep[Tensor2D[f32, In]])
     assert_type(v[None, :], Rep[Tensor2D[f32, Any, In]])
     assert_type(v[1:, None], Rep[Tensor2D[f32]])
@@ -92,6 +93,32 @@ def new_axes(v: Rep[Tensor1D[f32, In]], m: Rep[Named]) -> None:
     assert_type(m[None, :, :], Rep[Tensor3D[f32, Any, In, Out]])
     assert_type(m[:, :, None], Rep[Tensor3D[f32, In, Out]])
     assert_type(m[:, None] * m[:, None], Rep[Tensor3D[f32, In, Any, Out]])
+    assert_type(v[:, None, None], Rep[Tensor3D[f32, In]])
+    assert_type(v[None, None], Rep[Tensor3D[f32, Any, Any, In]])
+    assert_type(v[None, :, None], Rep[Tensor3D[f32, Any, In]])
+    assert_type(v[None, :, None, None], Rep[Tensor4D[f32]])
+    assert_type(v.sum()[None, None], Rep[Tensor2D[f32]])
+    assert_type(m[:, None, :, None], Rep[Tensor4D[f32]])
+    assert_type(m[None, None], Rep[Tensor4D[f32]])
+    assert_type(m[:, 1:, None, None], Rep[Tensor4D[f32]])
+    assert_type(m[n, None, :, None], Rep[Tensor3D[f32]])
+    assert_type(m[n, None, n], Rep[Tensor1D[f32]])
+    assert_type(m[:, None][None, :, 0, None], Rep[Tensor4D[f32]])
+    assert_type(m[:, None][..., None, :], Rep[Tensor4D[f32, In, Any, Any, Out]])
+
+
+def ellipses(v: Rep[Tensor1D[f32, In]], m: Rep[Named], n: int) -> None:
+    assert_type(m[...], Rep[Named])
+    assert_type(v.sum()[...], Rep[Scalar[f32]])
+    assert_type(m[..., 0], Rep[Tensor1D[f32, In]])
+    assert_type(m[n, ...], Rep[Tensor1D[f32, Out]])
+    assert_type(m[..., 1:], Rep[Tensor2D[f32, In]])
+    assert_type(m[..., None], Rep[Tensor3D[f32, In, Out]])
+    assert_type(m[..., None, :], Rep[Tensor3D[f32, In, Any, Out]])
+    assert_type(v[..., None, None], Rep[Tensor3D[f32, In]])
+    assert_type(m[None, ...], Rep[Tensor3D[f32, Any, In, Out]])
+    assert_type(m[None][..., 0, :], Rep[Tensor2D[f32]])
+    assert_type(m[None][0, ..., n], Rep[Tensor1D[f32]])
 
 
 def rearrangements(
