@@ -5,6 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 OF_REP: Final = """
+view_as as_strided as_strided_ | x.reshape(2, -1) | one extent may be -1
+resize_as | x.reshape(2, -1) | one extent may be -1
+ndimension | x.ndim | NumPy's name
+char | x.cast(nk.i8) | conversions are written
+flat iter_flat | x.ravel() | all elements in a row; x.map(f) goes along the first axis
+sum_to_size | x.sum(axis=0) | of the axes that were broadcast
+new new_empty_strided | nk.zeros((2, 3), nk.f32) | the shape and the element type are given
+is_cuda is_cpu is_meta is_mps is_xpu get_device pin_memory is_pinned share_memory_ is_shared devices sharding platform copy_to_host_async addressable_data addressable_shards global_shards | x | code runs on the CPU, and data stays where it is
+is_sparse is_quantized is_nested is_conj is_neg is_signed is_same_size is_inference is_deleted is_ready weak_type aval type_ storage_type untyped_storage storage_offset const_data_ptr | x.spec | its rank and element type, known while staging
+to_sparse to_dense coalesce sparse_dim sparse_mask | nk.segment_sum(values, rows, n) | NNKit has no sparse tensors: values with their indices
+resolve_conj resolve_neg conj_physical | x | all elements are real
+retains_grad register_post_accumulate_grad_hook output_nr | nk.gradient(of=f, wrt=0) | derivatives are of functions: there is no tape
+map2_ | nk.zip_with(x, y, f) | along the first axis
+name names rename refine_names align_to | nk.Tensor2D[nk.f32, Batch, In] | names of dimensions are in the annotation
+format | nk.print(x) | when the program runs
 view reshape_as unflatten resize resize_ | x.reshape(2, -1) | one extent may be -1
 permute | x.transpose(1, 0) | axes in their new order
 t H mH adjoint | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
@@ -27,7 +42,7 @@ conj conjugate real imag | x | all elements are real
 base ctypes flags setflags byteswap getfield setfield | x | a Rep stands for a value: its memory is the compiler's
 dump dumps tobytes tofile | x.eval() | a value is there when the program runs; return it from the staged function
 clone copy | x | values do not change, so nothing is copied
-add_ sub_ mul_ div_ fill_ zero_ copy_ clamp_ relu_ sqrt_ exp_ normal_ uniform_ | x + y | values do not change: an expression makes a new one; nk.ref(x) is a mutable array
+add_ sub_ mul_ div_ fill_ zero_ copy_ normal_ uniform_ | x + y | values do not change: an expression makes a new one; nk.ref(x) is a mutable array
 add | x + y | an operator
 sub subtract | x - y | an operator
 mul multiply | x * y | an operator

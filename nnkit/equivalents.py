@@ -45,21 +45,22 @@ neural stax flax haiku linen | nk.nn | a layer is a Struct of its parameters wit
 Linear Dense linear dense | nk.nn.linear(p[P.layer], x) | P.layer is a Field[nn.Linear]
 Bilinear bilinear | (x @ w * y).sum(axis=1) | a layer is an expression
 Embedding embedding embedding_lookup | nk.nn.embedding(p[P.table], i) | P.table is a Field[nn.Embedding]; of a matrix it is table[i]
-EmbeddingBag | nk.take(table, i) | a row for each index
+EmbeddingBag embedding_bag | nk.take(table, i) | a row for each index
 Flatten flatten | x.reshape(n, -1) | of one axis: x.reshape(-1)
 Identity identity_layer | x | nothing to call
 LSTM LSTMCell | nk.nn.lstm(p[P.layer], xs) | P.layer is a Field[nn.LSTM]; nn.lstm_cell is one step
 GRU GRUCell | nk.nn.gru(p[P.layer], xs) | P.layer is a Field[nn.GRU]; nn.gru_cell is one step
 RNN RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
-Conv1D Conv2D | nk.nn.conv2d(p[P.layer], x) | P.layer is a Field[nn.Conv2d]
 MultiheadAttention | nk.nn.attention(p[P.layer], x, heads=8) | P.layer is a Field[nn.MultiHeadAttention]
 TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
 optimizers optax SGD Adam AdamW sgd adam adamw momentum apply_updates Optimizer | nk.optim.adam(1e-3) | nk.optim.training_step makes a step of a loss and of it
-RMSprop Adagrad rmsprop adagrad lamb lion LBFGS | nk.optim.adam(1e-3) | there are sgd, momentum, adam and adamw
+Adagrad adagrad | nk.optim.adagrad(1e-2) | nk.optim.training_step makes a step of a loss and of it
+RMSprop rmsprop | nk.optim.rmsprop(1e-2) | nk.optim.training_step makes a step of a loss and of it
+lamb lion LBFGS ASGD Adadelta Adafactor Adamax Muon NAdam RAdam Rprop SparseAdam | nk.optim.adam(1e-3) | NNKit has sgd, momentum, rmsprop, adagrad, adam and adamw
 clip_grad_norm_ clip_grad_norm clip_by_global_norm | nk.optim.clip_by_global_norm(slopes, 1.0) | of a struct of slopes
 lr_scheduler scheduler schedules | nk.optim.adam(1e-3) | see its learning_rate
 utils data DataLoader Dataset TensorDataset | x[i:i + 64] | batches are slices of arrays, by Python's `for`
-functional F lax numpy jnp np scipy special xp fft | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
+functional F lax numpy jnp np scipy special xp | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
 experimental debug config | nk.debug_nans() | see docs/functions.md for what there is
 device cuda mps to cpu gpu devices local_devices device_count device_put device_get default_device set_default_device | nk.staged | code runs on the CPU, and data stays where it is
 synchronize block_until_ready | f(x) | a call returns when its results are there
@@ -173,11 +174,12 @@ clamp clamp_ clip_ clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | NumPy's name
 arctan2 | nk.atan2(y, x) | the inverse has the short name
 topk | nk.top_k(x, 3) | the greatest, with their indices
 segment_reduce | nk.segment_sum(x, i, 3) | and its like
-triangular_solve lu lu_solve | nk.linalg.solve(a, b) | linear algebra is in nk.linalg
+triangular_solve | nk.linalg.solve_triangular(a, b, lower=True) | linear algebra is in nk.linalg
+lu lu_solve lu_factor lu_unpack | nk.linalg.solve(a, b) | NNKit has no factors of LU
 inverse | nk.linalg.inv(a) | linear algebra is in nk.linalg
 matrix_norm vector_norm | nk.linalg.norm(a) | linear algebra is in nk.linalg
 eig eigvals schur hessenberg | nk.linalg.eigh(a) | of symmetric matrices; general ones have complex eigenvalues
-fft rfft ifft irfft fft2 stft | nk.convolve(x, y) | there are no complex numbers and no FFT
+fft rfft ifft irfft fft2 stft istft | nk.convolve(x, y) | there are no complex numbers and no FFT
 cumulative_sum | nk.cumsum(x, axis=0) | NumPy's name
 unique unique_counts histogram | nk.bincount | the extent of a result cannot depend on values: count integers
 l2_normalize | x / nk.norm(x, axis=-1, keepdims=True) | a composition
@@ -192,7 +194,7 @@ reduce_mean | x.mean(axis=0) | NumPy's name
 reduce_prod product | x.prod(axis=0) | NumPy's name
 equal not_equal eq ne | x == y | an operator, as != is
 greater less greater_equal less_equal gt lt ge le | x > y | an operator, as <, >= and <= are
-invert bitwise_not | ~x | an operator
+invert | ~x | an operator
 deg2rad rad2deg | nk.radians(x) | nk.degrees is the inverse
 digitize bucketize | nk.searchsorted(edges, x) | the edges are sorted
 isin in1d | (x.expand_dims(1) == values).any(axis=1) | a composition
@@ -235,14 +237,144 @@ clear_caches empty_cache | f.clear_cache() | each staged function has its own
 donate_argnums donate_argnames | nk.donate(f, 0) | results may take over the memory of arguments
 static_argnums static_argnames partial Partial | @nk.staged | a parameter that is not a Rep is static
 in_axes out_axes | nk.vmap(f, in_axes=(0, None)) | arguments of vmap
+nanquantile nanpercentile nanmedian | nk.quantile(x, 0.5, axis=0) | NNKit has none: NaN comes last in nk.sort(x), count what is before it
+nanargmax nanargmin | nk.argmax(nk.where(nk.isnan(x), -math.inf, x), axis=0) | a mask takes NaN out
+nancumsum nancumprod | nk.cumsum(nk.where(nk.isnan(x), 0.0, x), axis=0) | a mask takes NaN out
+unstack unbind chunk hsplit vsplit dsplit tensor_split split_with_sizes unsafe_chunk unsafe_split | nk.split(x, 2, axis=0) | pieces; x[0], x[1] and so on are rows
+isneginf isposinf | x == -math.inf | a comparison
+isreal iscomplex isrealobj iscomplexobj is_complex real_if_close | nk.isfinite(x) | NNKit has no complex numbers
+fmax | nk.where(nk.isnan(x), y, nk.maximum(x, y)) | nk.maximum keeps NaN
+fmin | nk.where(nk.isnan(x), y, nk.minimum(x, y)) | nk.minimum keeps NaN
+xlogy xlog1py | nk.where(x == 0, 0.0, x * nk.log(y)) | a composition, without NaN in its derivative
+entr rel_entr | nk.where(x > 0, -x * nk.log(x)) | a composition, without NaN in its derivative
+erfcx log_ndtr | nk.log(0.5 * nk.erfc(-x / 2**0.5)) | NNKit has none: of arguments above -5 in f32
+gamma | nk.exp(nk.lgamma(x)) | of positive x
+factorial | nk.exp(nk.lgamma(x + 1.0)) | of floats
+comb binom betaln beta poch multigammaln mvlgamma | nk.lgamma(x) + nk.lgamma(y) - nk.lgamma(x + y) | compositions of lgamma
+igamma igammac gammainc gammaincc betainc zeta hyp1f1 hyp2f1 exp1 expi expn sici spence fresnel dawsn i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_i0e bessel_i1e bessel_jn owens_t wofz airy_ai modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 sph_harm_y | nk.callback(f, signature) | NNKit has none: SciPy's, called from compiled code, with f.defjvp for its derivative
+boxcox boxcox1p | (x ** a - 1.0) / a | a composition
+lerp mix | x + t * (y - x) | a composition
+addcmul | x + a * y * z | an expression, which is compiled as one
+addcdiv | x + a * y / z | an expression, which is compiled as one
+rsub | y - x | an operator
+addr ger | x + nk.outer(y, z) | an expression, which is compiled as one
+cdist pdist dist pairwise_distance | nk.norm(x.expand_dims(1) - y, axis=-1) | differences of all pairs
+logcumsumexp cumlogsumexp | nk.log(nk.cumsum(nk.exp(x - x.max()), axis=0)) + x.max() | NNKit has none: of one scale
+logaddexp2 | nk.logaddexp(x * math.log(2), y * math.log(2)) / math.log(2) | a composition
+frexp ldexp modf divmod | x * nk.exp2(n) | NNKit has none: nk.floor, nk.exp2 and x % y make them
+frac | x - nk.trunc(x) | a composition
+sgn | nk.sign(x) | NumPy's name
+positive_part | nk.relu(x) | a function
+nextafter spacing | nk.eye(2) | NNKit has none: numbers next to another are NumPy's, `np.nextafter`
+gcd lcm | nk.while_loop(test, body, init) | NNKit has none: Euclid's loop of yours
+clz population_count bitwise_count | nk.right_shift(i, 1) & 1 | NNKit counts no bits: shift and mask them
+shift_left bitwise_left_shift | x << y | an operator
+shift_right_arithmetic shift_right_logical bitwise_right_shift | x >> y | an operator
+bitwise_invert | ~x | an operator
+rem | nk.fmod(x, y) | with the sign of x, as C's
+rev | nk.flip(x, axis=0) | NumPy's name
+index_in_dim dynamic_index index_take | x[i] | an int, or a Rep
+dynamic_update_index_in_dim | x.at[i].set(v) | values do not change: it makes a new one
+broadcast_shapes | np.broadcast_shapes((2, 1), (3,)) | Python's numbers: NumPy computes with them
+broadcast_like broadcasted_iota broadcast_to_rank | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
+collapse | x.reshape(2, -1) | one extent may be -1
+permute_dims rollaxis movedim | nk.moveaxis(x, 0, -1) | NumPy's name
+integer_pow | x ** 2 | an operator
+batch_matmul ragged_dot vecmat dot_product chain_matmul | x @ y | of vectors, matrices and batches
+psum all_reduce | nk.axis_sum(x, "batch") | the sum over the elements of vmap(f, axis_name="batch")
+pmean | nk.axis_mean(x, "batch") | over the elements of vmap(f, axis_name="batch")
+pmax | nk.axis_max(x, "batch") | over the elements of vmap(f, axis_name="batch")
+pmin | nk.axis_min(x, "batch") | over the elements of vmap(f, axis_name="batch")
+all_gather all_to_all ppermute pshuffle axis_index axis_size psum_scatter | nk.axis_sum(x, "batch") | NNKit combines the elements of a batch by sums, means, minima and maxima
+reduce_and | x.all(axis=0) | NumPy's name
+reduce_or | x.any(axis=0) | NumPy's name
+reduce_precision | x.cast(nk.f16).cast(nk.f32) | conversions are written
+select_n | nk.where(i == 0, x, y) | one inside of the other for more
+sort_key_val lexsort | nk.take_along_axis(x, nk.argsort(y)) | values in the order of keys
+approx_max_k kthvalue mode | nk.top_k(x, 3) | the greatest, with their indices; the k-th is nk.sort(x)[k]
+argpartition | nk.argsort(x) | all in order
+partition msort | nk.sort(x) | all in order
+aminmax | x.min() | and x.max()
+cumulative_prod | nk.cumprod(x, axis=0) | NumPy's name
+cumulative_trapezoid trapz | nk.trapezoid(y, x) | NumPy's name; running ones are nk.cumsum of its terms
+ediff1d | nk.diff(x.ravel()) | of all elements in a row
+gradient_numeric | nk.diff(x) / h | differences
+take_along_dim | nk.take_along_axis(x, indices, axis=0) | NumPy's name
+choose piecewise | nk.where(i == 0, x, y) | one inside of the other for more
+index_copy index_fill put_ | x.at[i].set(v) | values do not change: it makes a new one
+index_reduce | x.at[i].max(v) | or add, multiply, min
+delete trim_zeros | nk.concat([x[:i], x[i + 1:]]) | the extent of a result cannot depend on values
+insert | nk.concat([x[:i], v, x[i:]]) | slices and pieces
+resize_as_ resize_ | nk.pad(x, 1) | extents are those of the type
+diagflat diag_embed | nk.diag(v) | of a vector
+diag_indices_from | nk.diag_indices(n, 2) | of an extent
+tril_indices tril_indices_from mask_indices | nk.tril(x) | a mask instead of indices: nk.tri(n) is 1 there
+triu_indices triu_indices_from | nk.triu(x) | a mask instead of indices: 1 - nk.tri(n, k=-1) is 1 there
+unravel_index ravel_multi_index | i // m | row and column of a flat index: i // m and i % m
+vander | x.expand_dims(1) ** nk.arange(n, f32) | a composition
+block_diag block bmat | nk.concat([nk.concat([a, b], axis=1), nk.concat([c, d], axis=1)]) | rows of blocks
+cartesian_prod combinations | nk.meshgrid(x, y, indexing="ij") | the pairs of two vectors
+ix_ | nk.meshgrid(i, j, indexing="ij") | or x[i.expand_dims(1), j]
+s_ index_exp ds | x[1:3] | Python's slices
+repeat_interleave | nk.repeat(x, 3) | NumPy's name
+polyfit | nk.linalg.lstsq(x.expand_dims(1) ** nk.arange(n, f32), y) | powers as columns
+poly poly1d polyadd polyder polydiv polyint polymul polysub roots | nk.polyval(p, x) | NNKit has polyval; products of polynomials are nk.convolve(p, q), the rest is NumPy's
+hamming hanning hann_window hamming_window blackman blackman_window bartlett bartlett_window kaiser kaiser_window | 0.5 - 0.5 * nk.cos(nk.linspace(0.0, 2 * math.pi, n)) | NNKit has none: a window is an expression
+histc histogram2d histogramdd histogram_bin_edges | nk.bincount(nk.searchsorted(edges, x), minlength=n) | counts by sorted edges
+unwrap | x - 2 * math.pi * nk.round(x / (2 * math.pi)) | NNKit has none: by the nearest turn
+intersect1d union1d setdiff1d setxor1d unique_all unique_inverse unique_values unique_consecutive | nk.bincount(i, minlength=n) > 0 | the extent of a result cannot depend on values: sets of integers are masks
+array_equiv | nk.all(x == y) | a comparison
+around | nk.round(x, 2) | NumPy's other name of it
+interpolation map_coordinates grid_sample | nk.interp(x, xp, fp) | NNKit has none of images: gather the neighbours, `image[i, j]`, and weigh them
+where_ select_scatter_ | nk.where(c, x, y) | element by element
+cosine_embedding_loss triplet_margin_loss margin_ranking_loss hinge_embedding_loss multi_margin_loss | nk.relu(margin - x + y).mean() | NNKit has none: a margin is a line of yours
+gaussian_nll_loss poisson_nll_loss ctc_loss soft_margin_loss | nk.cross_entropy(logits, labels) | NNKit has others than this: a loss is a line of yours
+max_pool1d_with_indices max_pool2d_with_indices | nk.max_pool2d(x, 2) | its derivative knows the places
+rot90_ | nk.flip(x.T, axis=0) | of a matrix
+rrelu | nk.leaky_relu(x) | without noise
+unfold as_strided sliding_window_view as_strided_ | nk.take(x, i.expand_dims(1) + nk.arange(k)) | windows by indices
+glorot_uniform xavier_uniform_ kaiming_normal_ he_normal | nk.nn.init(Net, key) | draws all parameters
+randperm shuffle | nk.random.permutation(key, x) | random numbers are functions of a key
+randint_like | nk.random.randint(key, x.shape, 0, 10) | random numbers are functions of a key
+multinomial poisson | nk.random.categorical(key, logits) | random numbers are functions of a key
+get_rng_state set_rng_state initial_seed fork_rng default_generator | nk.random.key(0) | a key is all the state there is
+numel | x.size | NumPy's name
+typeof typename get_device is_floating_point | x.spec | its rank and element type, known while staging
+isdtype issubdtype issubclass_ | x.spec | its rank and element type, known while staging
+True_ False_ | True | Python's, which stands for all of a condition
+uint uintc uintp ubyte ushort ulong ulonglong longlong intp int2 int4 uint2 uint4 integer signedinteger unsignedinteger | nk.i64 | integers are signed: i8, i32 and i64
+float128 longdouble floating inexact number generic float4_e2m1fn float8_e4m3 float8_e4m3fnuz float8_e5m2fnuz | nk.f64 | the element types are f16, bf16, f32, f64, i8, i32, i64 and boolean
+csingle clongdouble complexfloating complex_ conjugate conj_physical adjoint view_as_real view_as_complex polar | x | there are no complex numbers
+object_ str_ bytes_ void character datetime64 timedelta64 flexible | nk.i64 | elements are numbers and truth values: encode others as integers
+quantize_per_tensor dequantize qint8 quint8 qint32 | x.cast(nk.i8) | NNKit has no quantized tensors: scale, round and cast
+sparse_coo_tensor sparse_csr_tensor to_sparse sparse | nk.segment_sum(values, rows, n) | NNKit has no sparse tensors: values with their indices
+autocast GradScaler | nk.matmul(x, y, accumulate=nk.f32) | element types are written: x.cast(nk.f16)
+set_num_threads get_num_threads set_flush_denormal use_deterministic_algorithms set_float32_matmul_precision default_matmul_precision | nk.staged | the same results with any number of threads, which NNKIT_NUM_THREADS sets
+enable_x64 disable_jit ensure_compile_time_eval | nk.staged | element types are written, and calls are compiled
+make_mesh Mesh NamedSharding with_sharding_constraint Device | nk.vmap(f) | code runs on the cores of one CPU
+closure_convert custom_linear_solve custom_root linear_transpose | nk.linearize(f)(x) | its map has a transpose; nk.fixed_point differentiates a solution
+functional_call functionalize stack_module_state | f(params, x) | a model is a function of its parameters already
+named_call named_scope | nk.staged | functions have names in f.ir
+new_ref empty_ref freeze free_ref array_ref | nk.ref(x) | a mutable array inside a staged function
+optimization_barrier | nk.checkpoint(f) | nothing needs to be held back
+is_nonzero is_tensor_like iterable isscalar | x.ndim == 0 | known while staging
+check_tracer_leaks checking_leaks | nk.debug_nans() | a Rep that leaves its function is an error anyway
+fromstring fromfile fromregex genfromtxt loadtxt savetxt from_file | nk.Tensor2D(np.loadtxt("file")) | NumPy reads files
+array_repr array_str array2string format_float_positional printoptions get_printoptions | nk.print(x) | when the program runs; outside it is repr(t)
+from_dlpack to_dlpack DLPack | nk.Tensor2D(np.from_dlpack(array)) | by NumPy's array
+hard_silu | nk.hard_swish(x) | its other name
+standardize | nk.layer_norm(x) | mean 0 and variance 1
+logmeanexp | nk.logsumexp(x, axis=0) - math.log(n) | a composition
+renorm | nk.normalize(x) | of all rows
+channel_shuffle pixel_shuffle pixel_unshuffle | x.reshape(2, 2, -1).transpose(1, 0, 2) | NNKit has none: a reshape and a transpose
+gumbel_softmax | nk.softmax(logits + nk.random.gumbel(key, logits.shape)) | a composition
+adaptive_avg_pool1d adaptive_avg_pool2d | x.mean(axis=(-2, -1)) | of the whole image; others are nk.avg_pool2d
+adaptive_max_pool1d adaptive_max_pool2d | x.max(axis=(-2, -1)) | of the whole image; others are nk.max_pool2d
+avg_pool3d lp_pool1d lp_pool2d fractional_max_pool2d max_pool3d | nk.avg_pool2d(x, 2) | NNKit pools along one and two axes: reshape, and reduce the axes of the window
+logdet | nk.linalg.slogdet(a)[1] | linear algebra is in nk.linalg
+pinverse | nk.linalg.pinv(a) | linear algebra is in nk.linalg
+matrix_exp | nk.linalg.expm(a) | linear algebra is in nk.linalg
+svd_lowrank pca_lowrank | nk.linalg.svd(a) | linear algebra is in nk.linalg
+Size | tuple[int, ...] | a shape is a tuple
 """
 """Of `nnkit` itself: names | what to write instead | why."""
-
-OF_RANDOM: Final = """
-PRNGKey seed manual_seed default_rng Generator RandomState new_key wrap_key_data | nk.random.key(0) | a key is made of a seed
-rand random random_sample uniform_ sample | nk.random.uniform(key, (2, 3)) | the key comes first
-randn standard_normal normal_ gaussian gauss | nk.random.normal(key, (2, 3)) | the key comes first
-fold_in key_data clone spawn | nk.random.split(key, 2) | new keys of an old one
-next_key new_rng rng | nk.random.split(key) | two new keys; do not use the old one again
-"""
-"""Of `nnkit.random`, where a key comes first."""

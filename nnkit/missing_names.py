@@ -1,26 +1,36 @@
 """What an AttributeError says of a name that does not exist: the nearest one that does.
 
-In this order: what `nnkit.equivalents` has for it, a method or function of that name elsewhere, a name spelled alike.
+In this order: what the tables (`nnkit.equivalents`, `nnkit.equivalents_in_modules`, `nnkit.equivalent_methods`) have
+for it, a method or function of that name elsewhere, a name spelled alike.  PyTorch's names of changes in place end in
+an underscore: what is said of them is said of the name without.  What only NumPy has is said to be for data.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from opcode import opmap
-from types import FrameType, ModuleType
+from types import FrameType, MappingProxyType, ModuleType
+
+import numpy as np
 
 from .equivalent_methods import OF_FUNCTION, OF_REP, OF_TENSOR
-from .equivalents import OF_PACKAGE, OF_RANDOM
+from .equivalents import OF_PACKAGE
+from .equivalents_in_modules import OF_LINALG, OF_NN, OF_OPTIM, OF_RANDOM, OF_TREE
 from .staging.rep import Rep
 
 _LIKE = 0.75
 """How much alike (`difflib`'s ratio) names are that may be meant for each other: two letters of eight may differ."""
 
-_MODULES = ("linalg", "nn", "optim", "random", "tree")
+_TABLES: Mapping[str, str] = MappingProxyType(
+    {"linalg": OF_LINALG, "nn": OF_NN, "optim": OF_OPTIM, "random": OF_RANDOM, "tree": OF_TREE}
+)
+"""Of each module of the package, what its names are called elsewhere."""
+
+_IN_PLACE = "values do not change: it makes a new one"
 
 
 def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception:
@@ -28,12 +38,7 @@ def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception
 
     (Python would drop the words of an AttributeError then.)
     """
-    found = (
-        _equivalent(OF_PACKAGE, name)
-        or _inside(name)
-        or (f"`x.{name}(...)`: a method of staged values" if name in _methods() else "")
-        or _alike(name, public, "nk.{}")
-    )
+    found = _of_package(name) or _alike(name, public, "nk.{}") or _of_numpy(np, "np", name)
     code, at = asking.f_code, asking.f_lasti
     if code.co_code[at] == opmap["IMPORT_FROM"]:
         operation, argument = code.co_code[at - 2 : at]
@@ -46,15 +51,17 @@ def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception
 
 def of_module(module: str, name: str, public: Iterable[str]) -> AttributeError:
     """Of `nk.module.name`, where `public` names exist."""
-    table = {"random": OF_RANDOM, "nn": OF_PACKAGE}.get(module, "")
-    outside = f"`nk.{name}`: in nnkit itself" if name in _public() else ""
-    found = _equivalent(table, name) or outside or _alike(name, public, f"nk.{module}.{{}}")
+    found = _equivalent(_TABLES[module], name) or _spelled(name, public, f"nk.{module}.{{}}")
+    found = found or (f"`nk.{name}`: in nnkit itself" if name in _public() else "")
+    found = found or _of_package(name) or _alike(name, public, f"nk.{module}.{{}}")
+    its: ModuleType | None = getattr(np, module, None)
+    found = found or (_of_numpy(its, f"np.{module}", name) if its else "")
     return AttributeError(with_help(f"module 'nnkit.{module}' has no attribute {name!r}", found))
 
 
 def of_rep(name: str, public: Iterable[str]) -> str:
     """What to write instead of `x.name` of a staged value."""
-    return _equivalent(OF_REP, name) or _function(name, "x") or _alike(name, public, "x.{}")
+    return _of_rep(name) or _alike(name, public, "x.{}") or _of_package(name)
 
 
 def of_tensor(name: str, public: Iterable[str]) -> str:
@@ -62,7 +69,11 @@ def of_tensor(name: str, public: Iterable[str]) -> str:
     found = _equivalent(OF_TENSOR, name)
     if not found and name in _methods():
         found = f"`t.numpy().{name}()`, or `x.{name}()` inside a staged function"
-    return found or _function(name, "t") or _alike(name, public, "t.{}")
+    found = found or _function(name, "t") or _alike(name, public, "t.{}")
+    if not found and not name.startswith("_") and hasattr(np.ndarray, name):
+        found = f"`t.numpy().{name}`: NumPy's, of its memory as an array"
+    staged = "" if found else _of_rep(name) or _of_package(name)
+    return found or (f"inside a staged function, {staged}" if staged else "")
 
 
 def of_function(name: str, public: Iterable[str]) -> AttributeError:
@@ -75,6 +86,58 @@ def of_function(name: str, public: Iterable[str]) -> AttributeError:
 def with_help(words: str, found: str) -> str:
     """The message, with the remedy if there is one."""
     return f"{words}\n  help: {found}" if found else words
+
+
+def _of_package(name: str) -> str:
+    """What there is for a function of that name."""
+    return (
+        _equivalent(OF_PACKAGE, name)
+        or _inside(name)
+        or (f"`x.{name}(...)`: a method of staged values" if name in _methods() else "")
+        or _in_place(name, _function_itself)
+        or _elsewhere(name)
+    )
+
+
+def _of_rep(name: str) -> str:
+    """What there is for a method of that name."""
+    return (
+        _equivalent(OF_REP, name)
+        or _function(name, "x")
+        or _in_place(name, _method_or_function)
+        or (_inside(name) if _is_linear_algebra(name) else "")
+    )
+
+
+def _in_place(name: str, of: Callable[[str], str]) -> str:
+    """Of a name that ends in an underscore, as PyTorch's that change a tensor: the remedy of the name without."""
+    return of(name[:-1]) if name.endswith("_") and name[0] != "_" else ""
+
+
+def _function_itself(name: str) -> str:
+    return f"`nk.{name}(x)`: {_IN_PLACE}" if name in _public() else _of_package(name)
+
+
+def _method_or_function(name: str) -> str:
+    if name in _methods():
+        return f"`x.{name}(...)`: {_IN_PLACE}"
+    return f"`nk.{name}(x)`: {_IN_PLACE}" if _function(name, "x") else _of_rep(name)
+
+
+def _is_linear_algebra(name: str) -> bool:
+    return name in getattr(_package(), "linalg").__all__  # noqa: B009  # not known to checkers
+
+
+def _elsewhere(name: str) -> str:
+    """What the tables of the modules have for it."""
+    return next(filter(None, (_equivalent(table, name) for table in _TABLES.values())), "")
+
+
+def _of_numpy(module: ModuleType, called: str, name: str) -> str:
+    """That NumPy has the name, if it does: for data, outside of staged functions."""
+    if name.startswith("_") or name not in dir(module):
+        return ""
+    return f"`{called}.{name}` of data, outside of staged functions: NNKit has none; docs/functions.md has all names"
 
 
 def _equivalent(table: str, name: str) -> str:
@@ -102,7 +165,7 @@ def _package() -> ModuleType:
 def _inside(name: str) -> str:
     """Where in a module of the package the name is, if it is."""
     package = _package()
-    for home in _MODULES:
+    for home in _TABLES:
         if name in getattr(package, home).__all__:
             return f"`nk.{home}.{name}`: in nk.{home}"
     return ""
@@ -127,13 +190,22 @@ def _function(name: str, operand: str) -> str:
     return "" if isinstance(value, ModuleType | type) else f"`nk.{name}({operand})`: a function"
 
 
+def _spelled(name: str, public: Iterable[str], form: str) -> str:
+    """The public name that has the same letters; capitals and underscores do not count."""
+    for each in sorted(public):
+        if each[0] != "_" and _letters(each) == _letters(name):
+            return f"did you mean `{form.format(each)}`?"
+    return ""
+
+
 def _alike(name: str, public: Iterable[str], form: str) -> str:
-    """The public name that is spelled most alike; capitals and underscores do not count."""
+    """The public name that is spelled most alike, and begins alike; capitals and underscores do not count."""
     if name.startswith("_"):
         return ""
-    spelled = {_letters(each): each for each in sorted(public)}
-    close = get_close_matches(_letters(name), spelled, n=1, cutoff=_LIKE)
-    return f"did you mean `{form.format(spelled[close[0]])}`?" if close else ""
+    spelled = {_letters(each): each for each in sorted(public) if each[0] != "_"}
+    close = get_close_matches(_letters(name), spelled, n=3, cutoff=_LIKE)
+    begins = [each for each in close if each[:1] == _letters(name)[:1]]
+    return f"did you mean `{form.format(spelled[begins[0]])}`?" if begins else ""
 
 
 def _letters(name: str) -> str:

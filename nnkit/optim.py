@@ -5,23 +5,27 @@ from typing import NoReturn as _NoReturn
 from . import missing_names
 from .least_squares import gauss_newton
 from .optimizers import (
+    adagrad,
     adam,
     adamw,
     clip_by_global_norm,
     global_norm,
     momentum,
+    rmsprop,
     sgd,
     training_step,
 )
 from .staging import tracebacks
 
 __all__ = [
+    "adagrad",
     "adam",
     "adamw",
     "clip_by_global_norm",
     "gauss_newton",
     "global_norm",
     "momentum",
+    "rmsprop",
     "sgd",
     "training_step",
 ]

@@ -4,7 +4,8 @@ An optimizer has two functions.  `init(params)` makes its state, a tuple: how ma
 remembers for each parameter, in structs like the parameters.  `update(slope, state, params)` gives new parameters and a
 new state.  Both take staged values and concrete ones.  Parameters that are integers stay as they are.
 
-Sources: Kingma & Ba 2015 (Adam); Loshchilov & Hutter 2019 (AdamW); Sutskever et al. 2013 (momentum, Nesterov's).
+Sources: Kingma & Ba 2015 (Adam); Loshchilov & Hutter 2019 (AdamW); Sutskever et al. 2013 (momentum, Nesterov's);
+Tieleman & Hinton 2012 (RMSProp); Duchi et al. 2011 (AdaGrad).
 """
 
 from __future__ import annotations
@@ -122,6 +123,41 @@ class Momentum(Optimizer):
 
 
 @dataclass(frozen=True)
+class RMSProp(Optimizer):
+    """A decaying mean v of the squares of slopes: `p − rate · g / (√v + eps)`."""
+
+    decay: float = 0.99
+    eps: float = 1e-8
+    moments: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self, "decay", self.decay, at_least=0.0, below=1.0)
+        require(self, "eps", self.eps, at_least=0.0)
+
+    def step(self, scale: Scales, p: Rep, g: Rep, /, *moments: Rep) -> tuple[Rep, ...]:
+        (v,) = moments
+        v = self.decay * v + (1.0 - self.decay) * (g * g)
+        return p - scale.rate(p) * (g / (elementwise.sqrt(v) + self.eps)), v
+
+
+@dataclass(frozen=True)
+class AdaGrad(Optimizer):
+    """The sum v of the squares of all slopes: `p − rate · g / (√v + eps)`."""
+
+    eps: float = 1e-10
+    moments: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self, "eps", self.eps, at_least=0.0)
+
+    def step(self, scale: Scales, p: Rep, g: Rep, /, *moments: Rep) -> tuple[Rep, ...]:
+        v = moments[0] + g * g
+        return p - scale.rate(p) * (g / (elementwise.sqrt(v) + self.eps)), v
+
+
+@dataclass(frozen=True)
 class Adam(Optimizer):
     """Means m of slopes and v of their squares, both decaying: `p − rate · m̂ / (√v̂ + eps)`, without their bias."""
 
@@ -168,6 +204,24 @@ def momentum(learning_rate: Rate, *, decay: float = 0.9, nesterov: bool = False)
     0.9
     """
     return Momentum(learning_rate, decay, nesterov)
+
+
+def rmsprop(learning_rate: Rate = 1e-2, *, decay: float = 0.99, eps: float = 1e-8) -> RMSProp:
+    """RMSProp: steps along the slope over the root of a decaying mean of its squares; defaults are PyTorch's.
+
+    >>> rmsprop(1e-3).decay
+    0.99
+    """
+    return RMSProp(learning_rate, decay, eps)
+
+
+def adagrad(learning_rate: Rate = 1e-2, *, eps: float = 1e-10) -> AdaGrad:
+    """AdaGrad: steps along the slope over the root of the sum of the squares of all slopes; defaults are PyTorch's.
+
+    >>> adagrad(0.1).eps
+    1e-10
+    """
+    return AdaGrad(learning_rate, eps)
 
 
 def adam(

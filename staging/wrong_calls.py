@@ -73,7 +73,7 @@ OTHER_NAMES: Final = """
     in_dims | in_axes
     out_dims | out_axes
     rng prng_key seed generator | key
-    alpha slope | negative_slope
+    alpha slope | negative_slope decay
     negative_slope | alpha
     diagonal offset | k offset
     dim0 dim1 | axis1

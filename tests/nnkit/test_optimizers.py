@@ -96,11 +96,23 @@ def adamw(p: Leaf, g: Leaf, s: State, t: int) -> tuple[Leaf, State]:
     return adam(p, g, s, t, 0.3)
 
 
+def rmsprop(p: Leaf, g: Leaf, s: State, t: int) -> tuple[Leaf, State]:
+    v = 0.9 * s[0] + (1 - 0.9) * g**2
+    return p - 0.01 * g / (np.sqrt(v) + 1e-8), [v]
+
+
+def adagrad(p: Leaf, g: Leaf, s: State, t: int) -> tuple[Leaf, State]:
+    v = s[0] + g**2
+    return p - 0.1 * g / (np.sqrt(v) + 1e-10), [v]
+
+
 ROWS: list[tuple[Optimizer, Callable[..., tuple[Leaf, State]]]] = [
     (optim.sgd(0.1), sgd),
     (optim.sgd(schedule), scheduled),
     (optim.momentum(0.1, decay=0.8), momentum),
     (optim.momentum(0.1, nesterov=True), nesterov),
+    (optim.rmsprop(decay=0.9), rmsprop),
+    (optim.adagrad(0.1), adagrad),
     (optim.adam(0.05, beta2=0.99), adam),
     (optim.adamw(0.05, beta2=0.99, weight_decay=0.3), adamw),
 ]
@@ -188,6 +200,12 @@ def test_misuse() -> None:
         (lambda: optim.sgd(-1.0), "learning_rate of sgd is a number from 0 on, not -1.0"),
         (lambda: optim.adam(beta1=1.0), "beta1 of adam is a number from 0 to below 1, not 1.0"),
         (lambda: optim.momentum(0.1, decay=2.0), "decay of momentum"),
+        (
+            lambda: optim.rmsprop(decay=1.0),
+            "decay of rmsprop is a number from 0 to below 1, not 1.0",
+        ),
+        (lambda: optim.rmsprop(alpha=0.9), "write `decay=` for `alpha=`"),  # type: ignore[call-arg]
+        (lambda: optim.adagrad(eps=-1.0), "eps of adagrad is a number from 0 on"),
         (lambda: optim.clip_by_global_norm(NET, 0.0), "max_norm is a positive number"),
         (lambda: optim.training_step(loss, optimizer=0.1), r"optimizer=nk\.optim\.adam"),  # type: ignore[call-overload]
         (lambda: optim.training_step(oops, optimizer=optim.sgd(0.1)), "decorate it with @"),  # type: ignore[call-overload]
