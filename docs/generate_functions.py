@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import inspect
 import io
 import re
@@ -24,7 +25,9 @@ from types import ModuleType
 from typing import Any, get_args
 
 import numpy as np
+from derivatives_of_functions import derivative_of
 from examples_of_functions import EXAMPLES, PARAMETERS, SETTING
+from shapes_of_functions import shapes_of
 
 import nnkit as nk
 from nnkit import elementwise
@@ -83,7 +86,9 @@ FIRST = ("elementwise", "functions", "composed")
 HEAD = """# Functions
 
 Every public name: its signature, what it is, its shapes and its derivative where that is a convention, and an example
-that was run. Written by `docs/generate_functions.py` from the docstrings. What functions are at edges, and how exact,
+that was run. In a line of shapes a letter is an extent with one meaning in each form, of which there may be several,
+`…` and `p…` are any axes, and the name of a parameter is its value; the lines are tested. Written by
+`docs/generate_functions.py` from the docstrings. What functions are at edges, and how exact,
 [semantics.md](semantics.md) says; types in full are in `nnkit/__init__.pyi`; what can be differentiated by what, and
 how that is tested, [features.md](features.md).
 
@@ -179,6 +184,12 @@ def sections() -> Iterator[tuple[str, list[Entry]]]:
         if plain := [entry for entry in named if not isinstance(entry.value, ModuleType)]:
             yield title_of(home, sys.modules[f"nnkit.{home}"]), plain
     yield from methods()
+
+
+@functools.cache
+def public() -> dict[str, Any]:
+    """The functions of the package itself, by name."""
+    return {entry.name: entry.value for _, entries in sections() for entry in entries}
 
 
 def members(module: ModuleType) -> list[str]:
@@ -281,6 +292,7 @@ def elementwise_rows(entries: list[Entry]) -> Iterator[str]:
     shown = ", ".join(f"{x:g}" for x in POINTS)
     yield f"All broadcast as NumPy does. The examples are of x = {shown} (of integers −1, 0, 1, 2)"
     yield "and y = 2; the last column is the derivative by x there.\n"
+    yield "Shapes: x (…) → (…); x (…), y (…) → (…), broadcast.\n"
     yield "| function | of | is | example | derivative |\n|---|---|---|---|---|"
     for i, entry in enumerate(entries):
         slope = numbers(np.asarray(tangents[i])) if i in floats else ""
@@ -357,6 +369,12 @@ def block(entry: Entry, values: dict[str, str]) -> Iterator[str]:
     yield f"\n### `{entry.signature}`\n\n{entry.summary}"
     if entry.rest:
         yield f"\n{textwrap.dedent(entry.rest)}"
+    if (line := shapes_of(entry.name, entry.value, entry.text, public())) and (
+        "Shapes: " not in entry.rest
+    ):
+        yield f"\nShapes: {line}."
+    if derivative := derivative_of(entry.name, entry.text):
+        yield f"\n{derivative}"
     if example := entry.doctest or (run(entry) if entry.example.startswith(">>>") else ""):
         yield f"\n```pycon\n{example}\n```"
     elif entry.name in values:

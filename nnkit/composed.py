@@ -79,7 +79,8 @@ def cross_entropy(
 
     Classes have a `weight` each, and the mean is that by the weights of the labels if these are class numbers; those
     that are `ignore_index` do not count.  With `label_smoothing` ε labels p are (1 − ε) · p + ε / c.
-    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits, weight (c).
+    Shapes: logits (b, c), labels (b) of integers → (); logits (c), labels () of integers → (); labels also as logits;
+    weight (c).
     Raises: IndexOutOfRangeError when run with a class number outside 0 … c − 1.
     """
     rep, target = as_rep(logits), as_rep(labels)

@@ -113,7 +113,7 @@ def inner(a: Any, b: Any, /) -> Rep:
 def outer(a: Any, b: Any) -> Rep:
     """All products of an element of a and one of b, both in row-major order.
 
-    Shapes: a of n elements, b of m → (n, m).
+    Shapes: a (n), b (m) → (n, m); of n and m elements whatever the ranks.
 
     Example: `nk.outer(x, y)`
     """

@@ -33,7 +33,7 @@ def conv1d(
 ) -> Rep:
     """y[n, o, p] = bias[o] + Σ input[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
 
-    Shapes: input (n, c, l) or (c, l), kernel (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
+    Shapes: input (n, c, l) or (c, l), weight (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
 
     Example: `nk.conv1d(m, nk.ones((1, 2, 2), f32))`
     """
@@ -52,7 +52,8 @@ def conv2d(
 ) -> Rep:
     """As `conv1d`, of images.
 
-    Shapes: input (n, c, h, w) or (c, h, w), kernel (o, c / groups, k, l), bias (o) → (n, o, …) or (o, …).
+    Shapes: input (n, c, h, w) or (c, h, w), weight (o, c / groups, k, k), bias (o) → (n, o, places, places) or
+    (o, places, places).
 
     Example: `nk.conv2d(m.expand_dims(0), nk.ones((1, 1, 2, 2), f32), padding="same")`
     """
@@ -75,7 +76,7 @@ def conv3d(
     `weight.reshape(o, -1, k, l)`; and a batch of volumes is (n, c · d, h, w), of which `vmap` takes a function that
     reshapes each one.
 
-    Shapes: input (c, d, h, w), kernel (o, c / groups · depth, k, l), bias (o) → (o, …).
+    Shapes: input (c, d, h, w), weight (o, c / groups · k, k, k), bias (o) → (o, places, places, places).
 
     Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 2, 1, 2), f32))`
     """
@@ -98,7 +99,7 @@ def conv_transpose1d(
     `padding` is cut off at the ends, `output_padding` put on at the high one; with `padding="same"` there are
     l · stride places.
 
-    Shapes: input (n, c, l) or (c, l), kernel (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
+    Shapes: input (n, c, l) or (c, l), weight (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
 
     Example: `nk.conv_transpose1d(m, nk.ones((2, 1, 2), f32), stride=2)`
     """
@@ -119,7 +120,8 @@ def conv_transpose2d(
 ) -> Rep:
     """As `conv_transpose1d`, of images.
 
-    Shapes: input (n, c, h, w) or (c, h, w), kernel (c, o / groups, k, l), bias (o) → (n, o, …) or (o, …).
+    Shapes: input (n, c, h, w) or (c, h, w), weight (c, o / groups, k, k), bias (o) → (n, o, places, places) or
+    (o, places, places).
 
     Example: `nk.conv_transpose2d(m.expand_dims(0), nk.ones((1, 1, 1, 2), f32))`
     """

@@ -85,34 +85,64 @@ negate = _unary("negate", arithmetic.Negate(), "−x.")
 abs = _unary("abs", arithmetic.Abs(), "|x|; derivative 0 at 0.")
 sign = _unary("sign", arithmetic.Sign(), "−1, 0 or 1; derivative 0.")
 square = _unary("square", arithmetic.Square(), "x².")
-sqrt = _unary("sqrt", transcendental.Sqrt(), "√x; NaN below 0.")
-rsqrt = _unary("rsqrt", transcendental.Rsqrt(), "1/√x.")
+sqrt = _unary("sqrt", transcendental.Sqrt(), "√x; NaN below 0, derivative +∞ at 0.")
+rsqrt = _unary("rsqrt", transcendental.Rsqrt(), "1/√x; NaN below 0, derivative −∞ at 0.")
 exp = _unary("exp", transcendental.Exp(), "eˣ.")
-log = _unary("log", transcendental.Log(), "Natural logarithm; −∞ at 0, NaN below.")
-log1p = _unary("log1p", transcendental.Log1p(), "log(1 + x), exact near 0.")
+log = _unary(
+    "log", transcendental.Log(), "Natural logarithm; −∞ at 0, derivative +∞ there; NaN below."
+)
+log1p = _unary(
+    "log1p", transcendental.Log1p(), "log(1 + x), exact near 0; derivative +∞ at −1, NaN below."
+)
 expm1 = _unary("expm1", transcendental.Expm1(), "eˣ − 1, exact near 0.")
 sin = _unary("sin", transcendental.Sin(), "Sine of an angle in radians.")
 cos = _unary("cos", transcendental.Cos(), "Cosine of an angle in radians.")
 tan = _unary("tan", transcendental.Tan(), "Tangent of an angle in radians.")
-asin = _unary("asin", transcendental.Asin(), "Inverse sine, in radians.")
-acos = _unary("acos", transcendental.Acos(), "Inverse cosine, in radians.")
+asin = _unary(
+    "asin",
+    transcendental.Asin(),
+    "Inverse sine, in radians; NaN outside [−1, 1], derivative +∞ at both ends.",
+)
+acos = _unary(
+    "acos",
+    transcendental.Acos(),
+    "Inverse cosine, in radians; NaN outside [−1, 1], derivative −∞ at both ends.",
+)
 atan = _unary("atan", transcendental.Atan(), "Inverse tangent, in radians.")
 sinh = _unary("sinh", transcendental.Sinh(), "Hyperbolic sine.")
 cosh = _unary("cosh", transcendental.Cosh(), "Hyperbolic cosine.")
 tanh = _unary("tanh", transcendental.Tanh(), "Hyperbolic tangent.")
 asinh = _unary("asinh", transcendental.Asinh(), "Inverse hyperbolic sine.")
-acosh = _unary("acosh", transcendental.Acosh(), "Inverse hyperbolic cosine; NaN below 1.")
-atanh = _unary("atanh", transcendental.Atanh(), "Inverse hyperbolic tangent; NaN outside [−1, 1].")
+acosh = _unary(
+    "acosh", transcendental.Acosh(), "Inverse hyperbolic cosine; NaN below 1, derivative +∞ at 1."
+)
+atanh = _unary(
+    "atanh",
+    transcendental.Atanh(),
+    "Inverse hyperbolic tangent; NaN outside [−1, 1], derivative +∞ at both ends.",
+)
 erf = _unary("erf", special.Erf(), "2/√π ∫₀ˣ exp(−t²) dt.")
 erfc = _unary("erfc", special.Erfc(), "1 − erf(x), exact for large x.")
-lgamma = _unary("lgamma", special.Lgamma(), "log |Γ(x)|.")
-digamma = _unary("digamma", special.Digamma(), "The derivative of lgamma; NaN at its poles.")
+lgamma = _unary(
+    "lgamma",
+    special.Lgamma(),
+    "log |Γ(x)|; at its poles the derivative is −∞ (0) or NaN (−1, −2, …).",
+)
+digamma = _unary(
+    "digamma",
+    special.Digamma(),
+    "The derivative of lgamma; NaN at its poles, as its own derivative, +∞ at 0.",
+)
 exp2 = _unary("exp2", elementary.exp2, "2ˣ.")
-log2 = _unary("log2", elementary.log2, "Logarithm to base 2; exact for powers of 2.")
-log10 = _unary("log10", elementary.log10, "Logarithm to base 10; exact for 1, 10, 100, …")
+log2 = _unary(
+    "log2", elementary.log2, "Logarithm to base 2; exact for powers of 2; derivative +∞ at 0."
+)
+log10 = _unary(
+    "log10", elementary.log10, "Logarithm to base 10; exact for 1, 10, 100, …; derivative +∞ at 0."
+)
 cbrt = _unary("cbrt", elementary.cbrt, "∛x, of either sign; derivative +∞ at 0.")
 sinc = _unary("sinc", elementary.sinc, "sin(πx) / (πx), and 1 at 0, with its derivatives there.")
-reciprocal = _unary("reciprocal", elementary.reciprocal, "1 / x.")
+reciprocal = _unary("reciprocal", elementary.reciprocal, "1 / x; derivative −∞ at 0.")
 degrees = _unary("degrees", elementary.degrees, "Radians as degrees.")
 radians = _unary("radians", elementary.radians, "Degrees as radians.")
 trunc = _unary("trunc", elementary.trunc, "The nearest integer towards zero; derivative 0.")
@@ -122,11 +152,16 @@ rint = _unary("rint", rounding.Rint(), "The nearest integer, halves to even; der
 add = _binary("add", arithmetic.Add(), "x + y.")
 sub = _binary("sub", arithmetic.Subtract(), "x − y.")
 mul = _binary("mul", arithmetic.Multiply(), "x · y.")
-div = _binary("div", arithmetic.Divide(), "x / y of floats.")
+div = _binary(
+    "div",
+    arithmetic.Divide(),
+    "x / y of floats; at y = 0 its derivatives are the quotients 1 / y and −(x / y) / y.",
+)
 power = _binary(
     "power",
     transcendental.Power(),
-    "xʸ; 0⁰ = 1; integers wrap around, and a negative power of one is 0 unless it is of ±1.",
+    "xʸ; 0⁰ = 1; integers wrap around, and a negative power of one is 0 unless it is of ±1; "
+    "derivative by y 0 where xʸ is 0, else NaN at x < 0.",
 )
 hypot = _binary(
     "hypot", elementary.hypot, "√(x² + y²), without overflow; derivative 0 where both are 0."
@@ -134,7 +169,11 @@ hypot = _binary(
 atan2 = _binary(
     "atan2", elementary.atan2, "The angle of the point (y, x) = (sin, cos); derivative 0 at (0, 0)."
 )
-copysign = _binary("copysign", elementary.copysign, "|x| with the sign of y, of zeros too.")
+copysign = _binary(
+    "copysign",
+    elementary.copysign,
+    "|x| with the sign of y, of zeros too; derivative ±1 by x, at 0 as above, and 0 by y.",
+)
 heaviside = _binary(
     "heaviside", elementary.heaviside, "0 below 0, 1 above, y where x is 0; derivative 0 by x."
 )
@@ -154,14 +193,14 @@ maximum = _binary(
 remainder = _binary(
     "remainder",
     arithmetic.Modulo(),
-    "The remainder, with the sign of y, as Python's %; 0 for integers divided by 0.",
+    "The remainder, with the sign of y, as Python's %; 0 for integers divided by 0; derivative 1 by x, −⌊x / y⌋ by y.",
 )
 mod = _binary("mod", arithmetic.Modulo(), "As `remainder`.")
 modulo = _binary("modulo", arithmetic.Modulo(), "As `remainder`.")
 fmod = _binary(
     "fmod",
     elementary.fmod,
-    "The remainder, with the sign of x, as C's; 0 for integers divided by 0.",
+    "The remainder, with the sign of x, as C's; 0 for integers divided by 0; derivative 1 by x, −trunc(x / y) by y.",
     accepts=("float", "integer"),
 )
 floor_divide = _binary(

@@ -28,7 +28,7 @@ from .staging.spec import TensorSpec
 def solve(a: Any, b: Any) -> Rep:
     """The x with a @ x = b, by LU factorization; NaN where a is singular.
 
-    Shapes: a (…, n, n), b (n) or (…, n, k), whose leading axes broadcast with those of a.
+    Shapes: a (n, n), b (n) → (n); a (…, n, n), b (…, n, k) → (…, n, k), leading axes broadcast.
     Example: `nk.linalg.solve(s, x[:2])`
     """
     return _solved("solve", ops.Solve(), a, b)
@@ -40,7 +40,7 @@ def solve_triangular(
     """The x with t @ x = b, or t.T @ x = b (trans=1), of which t is the upper or `lower` triangle of a.
 
     With `unit_diagonal` the diagonal of a is taken for ones.  NaN where there is a zero in it.
-    Shapes: those of `solve`.
+    Shapes: a (n, n), b (n) → (n); a (…, n, n), b (…, n, k) → (…, n, k), as `solve`.
     Example: `nk.linalg.solve_triangular(s, x[:2], lower=True)`
     """
     if trans not in (0, 1):
@@ -83,7 +83,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Rep:
 def cholesky_solve(b: Any, factor: Any, *, upper: bool = False) -> Rep:
     """The x with a @ x = b, of a matrix that is given by its `cholesky` factor.
 
-    Shapes: b (n) or (…, n, k), factor (…, n, n), as in `solve`.
+    Shapes: b (n), factor (n, n) → (n); b (…, n, k), factor (…, n, n) → (…, n, k), as `solve`.
     Example: `nk.linalg.cholesky_solve(x[:2], nk.linalg.cholesky(s))`
     """
     first = solve_triangular(factor, b, lower=not upper, trans=int(upper))
@@ -95,7 +95,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Signs are those of Householder's method in the LAPACK, as NumPy has them.  With mode="complete" q is square; it has
     no derivative unless a is, or is wider than high.
-    Shapes: (…, m, n) → (…, m, k) and (…, k, n), with k the smaller of m and n, or m if complete.
+    Shapes: (…, m, n) → (…, m, min(m, n)), (…, min(m, n), n); → (…, m, m), (…, m, n) for `mode="complete"`.
     Example: `nk.linalg.qr(s)`
     """
     if mode not in ("reduced", "complete", "r"):
@@ -148,7 +148,8 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
     u and vh are square with `full_matrices`; unless a is square, they have no derivative then, while s has.  That of
     the vectors of equal singular values, and of those of 0, is infinite or NaN.  Signs are the LAPACK's.
-    Shapes: (…, m, n) → (…, m, m), (…, k), (…, n, n); reduced (…, m, k), (…, k), (…, k, n); k = min(m, n).
+    Shapes: (…, m, n) → (…, m, m), (…, min(m, n)), (…, n, n); reduced to the first min(m, n) of m, and of n, for
+    `full_matrices=False`.
     Example: `nk.linalg.svd(m, full_matrices=False)`
     """
     x = matrices("svd", a)
@@ -178,7 +179,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 def svdvals(x: Any, /) -> Rep:
     """Singular values, in decreasing order.
 
-    Shapes: (…, m, n) → (…, k), with k the smaller of m and n.
+    Shapes: (…, m, n) → (…, min(m, n)).
     Example: `nk.linalg.svdvals(m)`
     """
     values: Rep = svd(x, compute_uv=False)

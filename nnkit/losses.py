@@ -145,7 +145,7 @@ def kl_divergence(log_predictions: Any, targets: Any, *, reduction: str = "mean"
 
     Where p is 0, so are the element and its derivatives, whatever q is.
 
-    Shapes: both (…, c) → () by `mean` or `sum`, (…) by `none`.
+    Shapes: log_predictions (…, c), targets (…, c) → (); → (…) for `reduction="none"`.
 
     Example: `nk.kl_divergence(nk.log_softmax(x), nk.softmax(y))`
     """

@@ -69,7 +69,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Rep, Rep, Rep, Re
 
     x is `pinv(a, rcond) @ b`.  Residuals are Σ (a @ x − b)² of each column, those of a vector as one; NumPy leaves them
     out where a is not of full rank or not higher than wide, which depends on data.
-    Shapes: a (…, m, n), b (m) or (…, m, k) → (n) or (…, n, k), (1) or (…, k), (…), (…, min(m, n)).
+    Shapes: a (m, n), b (m) → (n), (1), (), (min(m, n)); a (…, m, n), b (…, m, k) → (…, n, k), (…, k), (…),
+    (…, min(m, n)).
     Example: `nk.linalg.lstsq(s, x[:2])[0]`
     """
     x, sides = matrices("lstsq", a), as_rep(b)
@@ -84,7 +85,7 @@ def cond(x: Any, p: Any = None) -> Rep:
     """The condition numbers: the largest singular value by the smallest, or norms of a and of its inverse by ord p.
 
     +∞ where a is singular.
-    Shapes: (…, n, n), or (…, m, n) without p and for 2 and −2, → (…).
+    Shapes: (…, m, n) → (…); (…, n, n) → (…) for `p=1`.
     Example: `nk.linalg.cond(s)`
     """
     rep = matrices("cond", x)

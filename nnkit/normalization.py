@@ -38,7 +38,7 @@ def batch_norm(
     Mean and (population) variance are those of x over all other axes, or the ones that are given, such as running
     averages of `x.mean((0, 2, 3))` and `x.var((0, 2, 3))`.
 
-    Shapes: x (n, c, …), of rank 2 to 4; scale, offset, mean, var (c) → (n, c, …).
+    Shapes: x (n, c, …), scale (c), offset (c), mean (c), var (c) → (n, c, …).
 
     Example: `nk.batch_norm(m)`
     """
@@ -64,7 +64,7 @@ def group_norm(
 ) -> Rep:
     """(x − mean) / √(var + ε) over each of `groups` groups of channels of each element, then · scale + offset.
 
-    Shapes: x (n, c, …), of rank 2 to 4; scale, offset (c) → (n, c, …).
+    Shapes: x (n, c, …), scale (c), offset (c) → (n, c, …).
 
     Example: `nk.group_norm(m, 1)`
     """
@@ -93,7 +93,7 @@ def _group_norm(b: Builder, x: Value, groups: int, epsilon: float) -> Value:
 def instance_norm(x: Any, scale: Any = None, offset: Any = None, *, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the places of each channel of each element, then · scale + offset.
 
-    Shapes: x (n, c, …), of rank 3 or 4; scale, offset (c) → (n, c, …).
+    Shapes: x (n, c, l, …), scale (c), offset (c) → (n, c, l, …).
 
     Example: `nk.instance_norm(m.reshape(1, 2, 3))`
     """

@@ -42,7 +42,7 @@ def interpolate(
     `mode` is "nearest", "linear" (for images "bilinear" as well), or for images "bicubic"; with `align_corners` the
     first and last places stay where they are, and otherwise the ends of the axis.
 
-    Shapes: input (n, c, l) or (n, c, h, w) → (n, c, …).
+    Shapes: input (n, c, l) → (n, c, size); input (n, c, h, w) → (n, c, size, size) for a number.
 
     Example: `nk.interpolate(m.expand_dims(0), scale_factor=2, mode="linear")`
     """

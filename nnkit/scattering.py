@@ -33,7 +33,8 @@ def take_along_axis(
 ) -> Rep:
     """y[…, k, …] = arr[…, indices[…, k, …], …]: each row at indices of its own; negative ones count from the end.
 
-    Shapes: arr (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
+    Shapes: arr (p…, n), indices (p…, k) of integers → (p…, k); arr (n, q…), indices (k, q…) of integers → (k, q…)
+    for `axis=0`; along the other axes they broadcast.
     Raises: IndexOutOfRangeError when run with an index outside the axis, by mode="error"; others are those of `take`.
     Example: `nk.take_along_axis(m, nk.argsort(m, descending=True))`
     """
@@ -81,7 +82,7 @@ def scatter(
     several for one element "set" keeps the last one, and the others join all of them with x.  The derivative by a value
     that another one replaces is 0; elements and values that attain an extremum share its derivative.
 
-    Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, values that broadcast to them.
+    Shapes: x (p…, n), indices (p…, k) of integers, values (p…, k) → (p…, n), values broadcast to the indices.
     Raises: IndexOutOfRangeError when run with an index outside the axis; mode="clip" takes the nearest, "wrap" goes
     round, "drop" leaves it out.
     Example: `nk.scatter(x, i, y, reduce="add")`

@@ -47,7 +47,7 @@ def flatnonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Rep:
 def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Rep:
     """`nonzero` with an element's indices in a row.
 
-    Shapes: a of rank r → (size, r).
+    Shapes: a (n, m) → (size, 2), or (size, r) of rank r.
     Example: `nk.argwhere(m > 2, size=4)`
     """
     return stack(_indices("argwhere", a, size, fill_value), axis=1)

@@ -110,7 +110,7 @@ def quantile(
     """What a part q of the elements along the axes (all by default) lies below; NaN where one is NaN.
 
     Between two elements, `method` is "linear", "lower", "higher", "midpoint" or "nearest".
-    Shapes: q () or (m), the first axis of the result.
+    Shapes: a (…, n), q () → (…) for `axis=-1`; a (…, n), q (m) → (m, …) for `axis=-1`; a (…), q (m) → (m).
     Example: `nk.quantile(x, [0.25, 0.75])`
     """
     return _quantile("quantile", a, q, axis, method, keepdims)

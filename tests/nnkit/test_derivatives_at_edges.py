@@ -208,6 +208,7 @@ LIMITS: Final[Sequence[tuple[Body, list[float], list[float]]]] = [
     (lambda x: x[0] ** x[1], [2.0, -inf], [0, 0]),
     (lambda x: x[0] ** x[1], [0.0, 2.0], [0, 0]),
     (nk.log, [0.0, -0.0], [inf, inf]),
+    (nk.sqrt, [0.0, -0.0], [inf, -inf]),
     (nk.log1p, [-1.0], [inf]),
     (nk.atanh, [1.0, -1.0], [inf, inf]),
     (nk.acosh, [1.0], [inf]),
