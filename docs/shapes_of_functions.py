@@ -135,7 +135,7 @@ WITHOUT = {
         linearize saved fixed_point callback foreign fn optim.training_step tree.map tree.reduce""",
     "effects, and what is no function of tensors": """spec debug_nans check print set_cache_limit asdict fields
         tree.leaves build tup ref optim.adam optim.adamw optim.clip_by_global_norm optim.gauss_newton
-        optim.global_norm optim.momentum optim.sgd nn.init""",
+        optim.global_norm optim.momentum optim.sgd optim.adagrad optim.rmsprop nn.init""",
     "what has no shape": """Rep.ndim Rep.size Rep.eval Rep.unpack Rep.set f.asm f.cache_size f.clear_cache f.compile
         f.defjvp f.defvjp f.ir f.llvm f.memory_analysis f.partial t.dtype t.is_donated t.ndim t.rank t.shape t.size""",
 }

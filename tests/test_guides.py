@@ -49,7 +49,7 @@ MISSING = {
     "nk.nn.BatchNorm": "layer and RMS norms",
     "nk.nn.ConvTranspose2d": "transposed convolutions",
     "nk.nn.TransformerEncoderLayer": "transformer layers",
-    "nk.optim.rmsprop": "sgd, momentum, Adam, AdamW",
+    "nk.optim.lbfgs": "L-BFGS",
     "nk.random.gamma": "gamma, beta and Poisson",
     "nk.random.poisson": "gamma, beta and Poisson",
     "nk.c64": "Complex numbers",

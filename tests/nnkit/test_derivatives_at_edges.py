@@ -95,7 +95,7 @@ CHOICES: Final = "select stop_gradient copysign fmod clip sort"
 MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
 """Do not depend on numbers."""
 
-PROGRAMS: Final = "at filter fold map scan set"
+PROGRAMS: Final = "at filter fold map scan scatter set"
 """Apply functions of the user, or update parts: `tests/nnkit/test_at.py`."""
 
 NOT_OF_VALUES: Final = """
