@@ -6257,6 +6257,13 @@ std: _SpreadFloat
 all: _ReduceLogical
 any: _ReduceLogical
 count_nonzero: _Count
+nansum: _ReduceNumber
+nanprod: _ReduceNumber
+nanmax: _ReduceNumber
+nanmin: _ReduceNumber
+nanmean: _ReduceFloat
+nanvar: _SpreadFloat
+nanstd: _SpreadFloat
 @overload
 def argmax(a: _View[AnyTensor[Number]], axis: None = None, *, keepdims: Literal[False] = False) -> Rep[Tensor0D[i64]]: ...
 @overload
@@ -10000,13 +10007,14 @@ __all__ = [
     'fn', 'arange', 'broadcast_to', 'concat', 'flip', 'full', 'iota', 'matmul', 'one_hot',
     'ones', 'ones_like', 'pad', 'select', 'stack', 'stop_gradient', 'take', 'zeros',
     'zeros_like', 'binary_cross_entropy', 'huber', 'kl_divergence', 'mse', 'smooth_l1',
-    'batch_norm', 'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm',
-    'avg_pool1d', 'avg_pool2d', 'max_pool1d', 'max_pool2d', 'random', 'argmax', 'argmin',
-    'count_nonzero', 'cummax', 'cummin', 'cumprod', 'cumsum', 'mean', 'prod', 'std', 'var',
-    'bincount', 'put_along_axis', 'scatter', 'segment_max', 'segment_mean', 'segment_min',
-    'segment_prod', 'segment_sum', 'take_along_axis', 'argwhere', 'flatnonzero', 'nonzero',
-    'array_split', 'expand_dims', 'eye', 'linspace', 'meshgrid', 'moveaxis', 'ravel', 'repeat',
-    'roll', 'squeeze', 'swapaxes', 'tile', 'argsort', 'median', 'percentile', 'quantile',
+    'nanmax', 'nanmean', 'nanmin', 'nanprod', 'nanstd', 'nansum', 'nanvar', 'batch_norm',
+    'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm', 'avg_pool1d',
+    'avg_pool2d', 'max_pool1d', 'max_pool2d', 'random', 'argmax', 'argmin', 'count_nonzero',
+    'cummax', 'cummin', 'cumprod', 'cumsum', 'mean', 'prod', 'std', 'var', 'bincount',
+    'put_along_axis', 'scatter', 'segment_max', 'segment_mean', 'segment_min', 'segment_prod',
+    'segment_sum', 'take_along_axis', 'argwhere', 'flatnonzero', 'nonzero', 'array_split',
+    'expand_dims', 'eye', 'linspace', 'meshgrid', 'moveaxis', 'ravel', 'repeat', 'roll',
+    'squeeze', 'swapaxes', 'tile', 'argsort', 'median', 'percentile', 'quantile',
     'searchsorted', 'sort', 'top_k', 'interpolate', 'Rep', 'build', 'const', 'tup',
     'set_cache_limit', 'At', 'Part', 'Ref', 'ref', 'Stacked', 'Binding', 'Field', 'Lens',
     'Struct', 'asdict', 'fields', 'tree', 'nn', 'optim', 'AnyTensor', 'Batched', 'Bool',

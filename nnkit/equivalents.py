@@ -183,13 +183,11 @@ fft rfft ifft irfft fft2 stft istft | nk.convolve(x, y) | there are no complex n
 cumulative_sum | nk.cumsum(x, axis=0) | NumPy's name
 unique unique_counts histogram | nk.bincount | the extent of a result cannot depend on values: count integers
 l2_normalize | x / nk.norm(x, axis=-1, keepdims=True) | a composition
-nansum | nk.where(nk.isnan(x), 0.0, x).sum() | a mask chooses what is summed
 sum_ | x.sum() | over all axes, or axis=
 average | nk.mean(x, axis=0) | weights are multiplied
-amax nanmax reduce_max | x.max(axis=0) | NaN wins
-amin nanmin reduce_min | x.min(axis=0) | NaN wins
+amax reduce_max | x.max(axis=0) | NaN wins
+amin reduce_min | x.min(axis=0) | NaN wins
 reduce_sum | x.sum(axis=0) | NumPy's name
-nanmean | nk.where(nk.isnan(x), 0.0, x).sum() / (~nk.isnan(x)).cast(nk.f32).sum() | a mask chooses what is summed
 reduce_mean | x.mean(axis=0) | NumPy's name
 reduce_prod product | x.prod(axis=0) | NumPy's name
 equal not_equal eq ne | x == y | an operator, as != is

@@ -19,6 +19,13 @@ CLASSES = {
     "all": "ReduceLogical",
     "any": "ReduceLogical",
     "count_nonzero": "Count",
+    "nansum": "ReduceNumber",
+    "nanprod": "ReduceNumber",
+    "nanmax": "ReduceNumber",
+    "nanmin": "ReduceNumber",
+    "nanmean": "ReduceFloat",
+    "nanvar": "SpreadFloat",
+    "nanstd": "SpreadFloat",
 }
 """The class of the object that a reduction is."""
 

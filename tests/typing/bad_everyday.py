@@ -26,6 +26,8 @@ def rejected(
     nk.isclose(n, n)    # E
     nk.where(m, m, m)    # E
     nk.where(m > 0, m, d)    # E
+    nk.nanmean(n)    # E
+    nk.nansum(b)    # E
     nk.where(m, m)    # E
     nk.where(m > 0, 1.0)    # E
     nk.where(m > 0, m, size=3)    # E
