@@ -18,6 +18,7 @@ from mypy.plugin import (
 from mypy.types import FunctionLike, Type
 
 from . import fields, refusals, results, statics
+from .sizes import check_sizes
 from .unstaged import note_unstaged
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -49,6 +50,8 @@ class NNKitPlugin(Plugin):
         self._refuse_truth(ctx)
         if name in _OPERATORS:
             return results.operator(ctx)
+        if name == "__matmul__":
+            check_sizes(ctx)
         return results.reshape(ctx) if name == "reshape" else ctx.default_return_type
 
     def get_function_signature_hook(

@@ -28,14 +28,14 @@ from .dimensions import (
     tensor_in,
     with_dimensions,
 )
-from .sizes import check_broadcast
+from .sizes import check_sizes
 
 MAX_RANK = 4  # the highest that has a class, Tensor4D
 
 
 def operator(ctx: MethodContext) -> Type:
     """x + y and the like: what the left operand does not name, the right one does."""
-    check_broadcast(ctx)
+    check_sizes(ctx)
     left, right, made = tensor_in(ctx.type), _first_tensor(ctx), tensor_in(ctx.default_return_type)
     if left is None or right is None or made is None:
         return ctx.default_return_type

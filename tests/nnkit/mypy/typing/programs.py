@@ -121,3 +121,26 @@ def literal_sizes(x: Rep[Tensor2D[f32]], n: int) -> None:
     nk.arange(5, f32) + nk.arange(6, dtype=f32)  # M: cannot broadcast [5] and [6]: 5 and 6 differ
     nk.zeros((3, 1), f32) + nk.zeros((4,), f32) + nk.zeros((n,), f32) + x + nk.arange(n, f32) + x.reshape(-1, 2)
     named: Rep[Tensor2D[f32, Batch, In]] = nk.zeros((2, 3), f32)
+
+def sizes_of_variables(x: Rep[Tensor2D[f32]], more: bool) -> None:
+    a = nk.zeros((3,), f32)
+    b = nk.zeros((4,), f32)
+    a + b  # M: cannot broadcast [3] and [4]: 3 and 4 differ
+    w = nk.ones((3, 4), f32) * 2.0
+    hidden = nk.tanh(a @ w - b)
+    hidden + a  # M: cannot broadcast [4] and [3]: 4 and 3 differ
+    w @ a  # M: cannot multiply [3, 4] and [3]: 4 and 3 differ
+    w.T @ w + w  # M: cannot broadcast [4, 4] and [3, 4]: 4 and 3 differ
+    -w @ w.T + nk.eye(3, dtype=f32)
+    v = nk.const(Tensor1D([1.0, 2.0], f32))
+    v + b  # M: cannot broadcast [2] and [4]: 2 and 4 differ
+    c = nk.zeros((3,), f32)
+    if more:
+        c = nk.zeros((4,), f32)
+    c + b
+    d = nk.zeros((3,), f32)
+    for d in [b, b]:
+        d + b
+    e, g = nk.zeros((3,), f32), nk.zeros((4,), f32)
+    e + g
+    x @ w + a
