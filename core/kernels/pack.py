@@ -7,8 +7,7 @@ other; and columns have to be turned before they are vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Region, Value
@@ -102,16 +101,21 @@ def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
 
 
 def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum]) -> None:
-    """Row by row, a vector at a time."""
+    """Rows side by side, so that the next ones are fetched while one is stored."""
 
-    def write(inner: Builder, column: IndexSum, active: int, row: IndexSum) -> None:
-        value = _load(inner, panel, around, row, column, active, panel.column_axis)
-        _store(inner, panel, packed, value, row, column)
+    def rows(b: Builder, first: IndexSum, count: int) -> None:
+        for number in range(count):
+            row = first.plus(number)
+            for start in range(0, panel.columns, panel.lanes):
+                column, active = IndexSum(start, {}), min(panel.lanes, panel.columns - start)
+                value = _load(b, panel, around, row, column, active, panel.column_axis)
+                _store(b, panel, packed, value, row, column)
 
-    def row(inner: Builder, row: IndexSum, _: int) -> None:
-        _write_runs(inner, panel.columns, panel.lanes, partial(write, row=row))
+    _write_runs(b, panel.rows, _TOGETHER, rows)
 
-    _write_runs(b, panel.rows, 1, row)
+
+_TOGETHER: Final = 4
+"""Rows that are copied in one round of a loop."""
 
 
 def _write_turned(

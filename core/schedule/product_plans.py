@@ -1,9 +1,9 @@
 """Chooses how the loops of a matrix product are divided: what is packed, in which blocks, and what threads share.
 
-A panel of columns of the second operand that lies side by side is read from the second cache at full speed, whatever
-the matrix is aligned to and however far apart its rows are; so all that is larger than the first cache, and used for
-enough rows, is packed.  As many columns make a block as fill an eighth of the second cache: the rows of the first
-operand that make a tile stay in the first one while a block's panels pass.
+A panel of columns of the second operand that lies side by side is read at full speed however far apart the rows of
+the matrix are; so what does not stay in the second cache is packed, and what stays there is read where it lies.  As
+many columns make a block as fill an eighth of the second cache: the rows of the first operand that make a tile stay in
+the first one while a block's panels pass.
 
 Threads share blocks of columns, each packs its own, and one packs all of its blocks in the same place.
 """
@@ -31,10 +31,7 @@ _MULTIPLY: Final = 0.15
 """Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
 
 _LEAST_REUSED: Final = 96
-"""Rows from which it pays to pack what lies in the second cache."""
-
-_LEAST_SUMMED: Final = 96
-"""Products in a sum from which the same: below, storing the result is what takes time, and is best done row by row."""
+"""Rows, or columns, that use what is packed from which much of the second cache is spent on it."""
 
 _LEAST_PACKED: Final = 256
 """Rows from which those of one packed block are shared: it lies in the caches of the core that packs it, from where
@@ -71,7 +68,7 @@ _LEAST_TOGETHER: Final = 4
 """Blocks of a group from which those are "so many"."""
 
 _BEYOND_NEAREST: Final = 4
-"""First caches that a matrix is larger than before packing it pays: of a smaller one enough stays there unpacked."""
+"""First caches that a matrix is larger than before turning it pays: of a smaller one enough stays there as it is."""
 
 _LONGEST: Final = 10_000_000.0
 """Nanoseconds of a group: a program polls for signals between a few of them."""
@@ -153,10 +150,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
 
 def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
     """How the second operand is packed, if it is."""
-    bytes = _matrix_bytes(b)
-    is_worth = m > 1 and bytes > target.l2_bytes // 2
-    is_used = m >= _LEAST_REUSED and b.shape[-2] >= _LEAST_SUMMED
-    is_worth = is_worth or (bytes >= _BEYOND_NEAREST * target.l1_bytes and is_used)
+    is_worth = m > 1 and _matrix_bytes(b) >= target.l2_bytes
     if not op.transpose_b and not (is_worth and is_enabled("packing")):
         return None
     row_axis = b.rank - (1 if op.transpose_b else 2)

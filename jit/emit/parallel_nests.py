@@ -16,6 +16,7 @@ with checks are not shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
 from ...core.compute.contracted import block_bytes_of
@@ -34,11 +35,8 @@ from .steps import IndexCheck, LoopShape, OutputPlan
 from .values import ZMM_BYTES
 from .writer import I8, I64, FunctionWriter, LLVMType, Register, constant
 
-_ROOM: Final = ZMM_BYTES
-"""Bytes for a register that is stored: the widest have so many."""
-
-_MOST_TOTALS: Final = 16
-"""Registers that a block may come to: 128 blocks of so many take 128 KiB of the stack."""
+_MOST_ROOM: Final = 16 * ZMM_BYTES
+"""Bytes that a block may come to: 128 blocks of so many take 128 KiB of the stack."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,9 @@ class SharedNests:
         if writers[0].plan.loops[0].parts:
             return self._write_parts(w, *writers)
         blocks, totals = _blocks_of(writers), _totals_of(writers)
-        count = sum(total.registers for total in totals)
-        if blocks.count < 2 or count > _MOST_TOTALS:
+        size = sum(_room(register.type) for x in writers for register in x.start_all(0))
+        if blocks.count < 2 or size > _MOST_ROOM:
             return False
-        size = count * _ROOM
         partial = w.allocate(I8, max(size * (blocks.count + blocks.has_rest), 1))
         types = self._write_job(w, writers, blocks, partial)
         if blocks.has_rest:
@@ -116,7 +113,7 @@ class SharedNests:
             with copies[0].within(0, part or copies[0].plan.loops[0]):
                 found = _carry(inner, copies, BlockRange(start, stop))
             types.extend(register.type for register in found)
-            size = _ROOM * len(found)
+            size = sum(_room(register.type) for register in found)
             _store(inner, inner.gep(to, I8, multiply_constant(inner, number, size)), found)
 
         captured = [base for writer in writers for base in writer.given]
@@ -232,8 +229,14 @@ def _carry(w: FunctionWriter, writers: Sequence[NestWriter], span: BlockRange) -
 
 
 def _store(w: FunctionWriter, at: Register, registers: Sequence[Register]) -> None:
-    for place, register in enumerate(registers):
-        w.store(register, w.offset(at, _ROOM * place))
+    places = accumulate((_room(register.type) for register in registers), initial=0)
+    for place, register in zip(places, registers, strict=False):
+        w.store(register, w.offset(at, place))
+
+
+def _room(type: LLVMType) -> int:
+    """Bytes for a register that is stored: whole cache lines."""
+    return -(-type.size // ZMM_BYTES) * ZMM_BYTES
 
 
 def _join(
@@ -247,8 +250,9 @@ def _join(
 
     def load(number: Register) -> list[list[Register]]:
         """Those of a block; a sum and what rounding has cut off from it."""
-        at = w.gep(partial, I8, multiply_constant(w, number, _ROOM * len(types)))
-        loaded = [w.load(w.offset(at, _ROOM * n), type) for n, type in enumerate(types)]
+        places = [0, *accumulate(map(_room, types))]
+        at = w.gep(partial, I8, multiply_constant(w, number, places.pop()))
+        loaded = [w.load(w.offset(at, n), type) for n, type in zip(places, types, strict=True)]
         found: list[list[Register]] = []
         for total in totals:
             own, loaded = loaded[: total.registers], loaded[total.registers :]
