@@ -67,10 +67,10 @@ class _Use:
     is_written: bool
 
 
-def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> Loops:
-    """The loops of `instruction`, which is a `nest`, on `target`."""
+def plan_loops(instruction: Instruction, nest: Nest, target: Target, registers: int = 1) -> Loops:
+    """The loops of `instruction`, which is a `nest`, on `target`; a vector has so many `registers`."""
     summed = summed_axes(nest)
-    lanes = _lanes(instruction, nest, target)
+    lanes = registers * full_lanes(instruction, nest, target)
     vector = _vector_axis(instruction, nest, lanes, summed)
     order = _order(instruction, nest, summed, vector, target)
     lanes = _width(nest, vector, lanes, summed) if vector >= 0 else 1
@@ -142,7 +142,7 @@ def depends_on(nest: Nest, index: Index, axis: int) -> bool:
     return False
 
 
-def _lanes(instruction: Instruction, nest: Nest, target: Target) -> int:
+def full_lanes(instruction: Instruction, nest: Nest, target: Target) -> int:
     """Elements of the widest type that a vector register holds.
 
     Coordinates and other i64 that never meet memory do not count, nor does the number of a row, of which there is one:
@@ -167,7 +167,7 @@ def _vector_axis(instruction: Instruction, nest: Nest, lanes: int, summed: froze
     if lanes == 1:
         return -1
     uses = _uses(instruction, nest)
-    computed = _computed_cost(instruction)
+    computed = computed_cost(instruction)
     best, cheapest = -1, computed + LOAD * len(uses)
     for axis in reversed(range(len(nest.extents))):
         width = _width(nest, axis, lanes, summed)
@@ -277,14 +277,15 @@ def _accumulators(cost: float, steps: int) -> int:
     return count
 
 
-def _computed_cost(instruction: Instruction) -> float:
+def computed_cost(instruction: Instruction) -> float:
+    """What the instructions of a point cost."""
     inner = instruction.regions[0].entry
     return sum(i.op.cost for i in inner.instructions)
 
 
 def _body_cost(instruction: Instruction) -> float:
     """What a point costs besides joining its result to the sums."""
-    return _computed_cost(instruction) + LOAD * (len(instruction.operands) - 1)
+    return computed_cost(instruction) + LOAD * (len(instruction.operands) - 1)
 
 
 def _width(nest: Nest, axis: int, lanes: int, summed: frozenset[int]) -> int:

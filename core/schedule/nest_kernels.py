@@ -12,6 +12,7 @@ from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction
 from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
+from ..kernels.prefetch import fetch_ahead
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
 from ..ops.nest import Bounds, Loaded, Output, axes_in
@@ -124,6 +125,8 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     build = KernelBuilder([x.tensor for x in operands], [w.type for w in loops.outputs])
     buffers = dict(zip(operands, build.operands, strict=True))
     NestLoopWriter(build, levels, buffers, _grain(instruction, loops)).write()
+    streams = [*(buffers.get(operand) for operand in instruction.operands), *build.outputs]
+    fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})
     pairs = [
         (number, result.index)
         for number, operand in enumerate(operands)

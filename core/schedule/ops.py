@@ -52,6 +52,8 @@ class Loops(Nest):
     The loop over an axis is several, one after the other, that begin at its `cuts`: (axis, point), in order.
 
     In a group that goes through its rows block by block, those of the outputs `ahead` are fetched a block ahead.
+    The vector loop fetches what it will `fetch`: of (operand, elements), or of a result, which are counted behind the
+    operands, what it comes to so many elements later.
     """
 
     name: ClassVar[str] = "loops"
@@ -59,7 +61,7 @@ class Loops(Nest):
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
         "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] [cut {cuts}] "
-        "[ahead {ahead}]"
+        "[ahead {ahead}] [fetch {fetch}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
@@ -72,6 +74,7 @@ class Loops(Nest):
     scattered: tuple[int, ...] = ()
     cuts: tuple[tuple[int, int], ...] = ()
     ahead: tuple[int, ...] = ()
+    fetch: tuple[tuple[int, int], ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes

@@ -6,6 +6,8 @@
    (`row_kernels`); in those that are left, axes are joined that are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
+   What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
+   memory has it fetched ahead (`streams_ahead`).
 4. Find a place for every buffer (`contraction`, `buffer_assignment`).
 5. Write it all down as `Loops`, `Gemm` and library ops with places.
 
@@ -75,9 +77,11 @@ from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .sorting import digit_of, sort_layout
+from .streams_ahead import fetch_streams
 from .summation import product_chunk, scan_block, scattered_sums
 from .switches import is_enabled
 from .target import Target
+from .wide_vectors import widen_vectors
 
 
 def schedule(module: Module, target: Target) -> None:
@@ -184,6 +188,7 @@ def _schedule_block(
         for i in body.block.instructions
     ]
     steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
+    steps = fetch_streams(widen_vectors(steps, target), target)
     steps = write_nest_kernels(steps, target)
     instructions = [step.instruction for step in steps]
     contracted = contract(steps)

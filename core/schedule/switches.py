@@ -21,6 +21,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "blocks": "nests over the same rows of large tensors go together block by block",
         "contract": "what only such nests touch has room for one block",
         "fma": "products are one instruction with their sum, and compared with zero where that matters",
+        "wide": "vectors are several registers where much is computed of an element",
         "cuts": "loops are cut where masks change",
         "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
         "epilogues": "what follows a product is computed in its loops",

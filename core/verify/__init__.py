@@ -38,6 +38,7 @@ Nest       26. the body takes the coordinates and a scalar per operand
 Schedule   29. the loops of a nest visit every axis once; a vector runs along one of them
                an axis that comes again runs in blocks before, of whole rounds, of ever fewer points
                rows are fetched ahead where a group goes through them block by block
+               the operands and results that are fetched ahead are there
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
                one has room for a block of rows only if a group over blocks alone touches it, row by row
            31. the BLAS has the element type of a product

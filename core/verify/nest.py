@@ -144,6 +144,9 @@ def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
         yield f"cuts {list(op.cuts)} are not in order"
     if any(not _is_ahead(op, number) for number in op.ahead):
         yield f"outputs {list(op.ahead)} have no rows to be fetched a block ahead"
+    fetched = [number for number, _ in op.fetch]
+    if fetched != sorted({*fetched} & {*range(len(op.accesses) + len(op.outputs))}):
+        yield f"{fetched} are not operands and results in order, to be fetched ahead"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):

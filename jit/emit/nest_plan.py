@@ -37,6 +37,7 @@ from .steps import (
     Address,
     CheckSite,
     Compute,
+    FetchElement,
     LoopShape,
     MakeCoordinate,
     OutputPlan,
@@ -143,6 +144,7 @@ class _Planner:
             if target.begins is None:
                 mask = self._written_mask(written) | self._mask(target.value)
                 self.levels.put(mask, WriteElement(number))
+                self._plan_fetch(len(self.op.accesses) + number, target.address, mask)
         steps = (self._with_copies(steps, level) for level, steps in enumerate(self.levels.steps))
         shapes = self._loop_shapes(targets)
         begun: dict[int, list[OutputPlan]] = {}
@@ -190,6 +192,13 @@ class _Planner:
         self.addresses.loaded.append((value, mask))
         if value in self.uses or number in self.indexing:
             self.levels.put(mask, ReadElement(value, address))
+            self._plan_fetch(number, address, mask)
+
+    def _plan_fetch(self, number: int, address: Address, mask: int) -> None:
+        """Fetch what the vector loop comes to later of an operand, or a result, if that is to be."""
+        ahead = dict(self.op.fetch).get(number)
+        if ahead is not None:
+            self.levels.put(mask, FetchElement(address, ahead * address.dtype.bytes))
 
     def _plan_mask(self, instruction: Instruction) -> None:
         """What the result depends on, if anything needs it."""

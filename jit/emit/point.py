@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.ir import ALIGNMENT
 from ...core.ir.instruction import Instruction, Value
 from ...core.schedule.cuts import decided_comparison, decided_inside
 from ...core.types import BOOL, Shape
@@ -29,6 +30,7 @@ from .steps import (
     AdvanceBy,
     BoundIndex,
     Compute,
+    FetchElement,
     IndexCheck,
     MakeCoordinate,
     MakeIndex,
@@ -110,6 +112,8 @@ class PointWriter:
                 self._compute(instruction)
             case ReadElement(value, address):
                 self.values[value] = self._load(address)
+            case FetchElement(address, bytes):
+                self._fetch(address, bytes)
             case SplatLanes(value, level):
                 self._spread(value, level)
             case WriteElement(number):
@@ -213,6 +217,13 @@ class PointWriter:
             lanes = self.lanes.count if address.varies else 1
             return constant(register_type(address.dtype, lanes), 0)
         return load_elements(self.w, self._spot(address), self.lanes)
+
+    def _fetch(self, address: Address, bytes: int) -> None:
+        """Fetch the lines of a vector; what is left of an axis is next to what was fetched."""
+        if self.lanes.mask is None and self.lanes.count > 1:
+            pointer, size = self._spot(address).pointer, self.lanes.count * address.dtype.bytes
+            for line in range(0, size, ALIGNMENT):
+                self.w.prefetch(offset_bytes(self.w, pointer, bytes + line))
 
     def _spot(self, address: Address) -> Pointers:
         w, dtype = self.w, address.dtype

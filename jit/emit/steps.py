@@ -164,6 +164,14 @@ class ReadElement:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchElement:
+    """Has a vector that lies so many bytes behind an address brought to the nearest cache."""
+
+    address: Address
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Compute:
     """Runs an instruction of the body."""
 
@@ -194,6 +202,7 @@ Step: TypeAlias = (
     | IndexCheck
     | MakeCoordinate
     | ReadElement
+    | FetchElement
     | Compute
     | SplatLanes
     | WriteElement

@@ -141,6 +141,8 @@ def test_rule_29_ahead() -> None:
         loops(order=(0, 0), blocks=(4, 0), group=0, ahead=(0,)),
     ):
         assert "have no rows to be fetched a block ahead" in found(wrong)
+    for fetch in (((9, 64),), ((1, 64), (0, 64)), ((-1, 64),)):
+        assert "not operands and results in order, to be fetched" in found(loops(fetch=fetch))
 
 
 def test_rule_29_cuts() -> None:

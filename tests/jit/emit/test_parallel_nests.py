@@ -5,7 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nnkit.core.ops import ALL
+from nnkit.core.ir import Builder, Value
+from nnkit.core.ops import ALL, Combinator, Erf, Reduce
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from tests.core.compute.building import arguments_for, f32, fused, module_of
 from tests.jit.sharing import alone, sharing_everything
 from tests.programs import Program, programs
 from tests.values import same_bits
@@ -31,3 +36,19 @@ def test_bits_do_not_depend_on_threads(program: Program, seed: int, fused: bool)
         with alone():
             wanted = run(function, arrays)
     assert all(same_bits(x, y) for x, y in zip(found, wanted, strict=True))
+
+
+def test_totals_of_several_registers_have_room_for_each_block() -> None:
+    """A total of 64 lanes and what was cut off from it: 512 bytes, and the blocks of other threads behind them."""
+    module = fused(module_of(_sum_of_errors, f32(1 << 16)))
+    arrays = arguments_for(module)
+    with sharing_everything():
+        schedule(module, Target(vector_bytes=64, registers=32))
+        function = module.functions["main"]
+        (op,) = (i.op for i in function.entry.instructions if isinstance(i.op, Loops))
+        assert op.lanes == 64 and op.compensated
+        agree(function, arrays)
+
+
+def _sum_of_errors(b: Builder, x: Value) -> Value:
+    return b.emit(Reduce(Combinator.ADD, (0,)), b.emit(Erf(), x))

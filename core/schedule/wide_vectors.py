@@ -1,0 +1,87 @@
+"""Vectors of several registers, where what is computed of an element takes long.
+
+The instructions of a tanh and of what follows it wait for each other, 130 cycles in all, and a machine looks for others
+among the next hundred or two: two or three rounds of such a loop.  A vector of two or four registers is as many chains
+side by side, one instruction of each after the other; and all of its loads are asked for at once, where memory is what
+they wait for.
+
+It is more code, and more lanes of a last vector that are no points: only long loops have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from ..ir import Instruction
+from ..ops.nest import Bounds, Nest
+from ..types import F32, F64
+from .group import GroupedInstruction
+from .loops import computed_cost, full_lanes, plan_loops
+from .ops import Loops
+from .streams_ahead import is_side_by_side
+from .switches import is_enabled
+from .target import Target
+
+_LONG: Final = 20.0
+"""What a point costs from which two registers are taken: f32 in memory, exp (15) takes 1.1 of its time with two, a tanh
+with a product (17) as long, the logistic function (28) 0.95, gelu (47) 0.84."""
+
+_LONGER: Final = 32.0
+"""The same of four, where there are 32 registers: softplus (35) takes 0.87 with two and 0.78 with four, the gradient of
+gelu by tanh (38) 0.95 and 0.93."""
+
+_MANY_REGISTERS: Final = 32
+
+_LEAST_POINTS: Final = 1 << 14
+"""Points from which the code is worth it, some 3 ms of compiling for each."""
+
+_LEAST_STEPS: Final = 8
+"""Steps of the vector loop, if the last one is not full."""
+
+
+def widen_vectors(steps: Sequence[GroupedInstruction], target: Target) -> list[GroupedInstruction]:
+    """The same steps, with wider vectors in nests that share no loops with others."""
+    if not is_enabled("wide"):
+        return list(steps)
+    return [_widened(step, target) for step in steps]
+
+
+def _widened(step: GroupedInstruction, target: Target) -> GroupedInstruction:
+    instruction, loops = step.instruction, step.loops
+    nest = instruction.op
+    if loops is None or not isinstance(nest, Nest) or loops.group >= 0:
+        return step
+    registers = _registers(instruction, nest, target)
+    is_full = loops.lanes == full_lanes(instruction, nest, target) > 1
+    if registers == 1 or not is_full or not _is_plain(instruction, nest, loops):
+        return step
+    wide = plan_loops(instruction, nest, target, registers)
+    extent, left = divmod(nest.extents[loops.vector], wide.lanes)
+    is_same = (wide.vector, wide.lanes) == (loops.vector, loops.lanes * registers)
+    if not is_same or (left and extent < _LEAST_STEPS):
+        return step
+    return GroupedInstruction(instruction, wide)
+
+
+def _registers(instruction: Instruction, nest: Nest, target: Target) -> int:
+    """How many registers a vector has."""
+    cost = computed_cost(instruction)
+    if cost < _LONG or math.prod(nest.extents) < _LEAST_POINTS:
+        return 1
+    return 4 if cost >= _LONGER and target.registers >= _MANY_REGISTERS else 2
+
+
+def _is_plain(instruction: Instruction, nest: Nest, loops: Loops) -> bool:
+    """Whether its innermost loop reads and writes floats side by side, or one for all lanes, and no others."""
+    types = [operand.tensor for operand in instruction.operands]
+    types += [written.type for written in nest.outputs]
+    accesses = [(access.indices, access.bounds) for access in nest.accesses]
+    accesses += [(written.indices, written.bounds) for written in nest.outputs]
+    return (
+        loops.order[-1] == loops.vector
+        and all(type.dtype in (F32, F64) for type in types)
+        and all(bounds is Bounds.INSIDE for _, bounds in accesses)
+        and all(is_side_by_side(indices, loops.vector) for indices, _ in accesses)
+    )

@@ -1,0 +1,78 @@
+"""What nests go through in memory is fetched ahead where it is large, in nests and in the kernels that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from nnkit.core.ir import Block, Builder, Module, Value
+from nnkit.core.kernels.loops import inside
+from nnkit.core.kernels.ops import Kernel, PrefetchAt
+from nnkit.core.ops import Add, Combinator, Multiply, Reduce, Transpose
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import TensorType
+from nnkit.core.verify import verify
+from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
+
+TARGET = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=1 << 12)
+
+
+def _plus(b: Builder, x: Value, y: Value) -> Value:
+    return b.emit(Add(), b.emit(Multiply(), x, x), y)
+
+
+def _turned(b: Builder, x: Value) -> Value:
+    return b.emit(Add(), x, b.emit(Transpose(), x))
+
+
+def _sum(b: Builder, x: Value) -> Value:
+    return b.emit(Reduce(Combinator.ADD, (0, 1)), x)
+
+
+def _scheduled(build: Callable[..., object], *types: TensorType, target: Target = TARGET) -> Module:
+    module = module_of(build, *types)
+    schedule(fused(module), target)
+    verify(module)
+    text = print_module(module)
+    assert print_module(parse_module(text)) == text
+    return module
+
+
+def test_which_operands_and_results_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "nests,rows,blocks")
+    large, narrow = f32(30, 50), Target(vector_bytes=16, l2_bytes=1 << 12)
+    rows: tuple[tuple[Callable[..., object], tuple[TensorType, ...], Target, list[int]], ...] = (
+        (_plus, (large, large), TARGET, [0, 1, 2]),
+        (_plus, (large, f32(50)), TARGET, [0, 2]),  # a row stays in the nearest cache
+        (_plus, (f32(20, 15), f32(20, 15)), TARGET, []),  # all fits
+        (_plus, (large, large), narrow, []),  # a line has four vectors
+        (_turned, (f32(40, 40),), TARGET, []),  # jumps from row to row
+        (_sum, (large,), TARGET, [0]),
+    )
+    for build, types, target, wanted in rows:
+        module = _scheduled(build, *types, target=target)
+        found = [i.op for i in module.functions["main"].entry.instructions]
+        (op,) = (op for op in found if isinstance(op, Loops))
+        assert [number for number, _ in op.fetch] == wanted, (build, types)
+        assert all(far == 1024 for _, far in op.fetch)
+    monkeypatch.setenv("NNKIT_DISABLE", "nests,prefetch")
+    instructions = _scheduled(_plus, large, large).functions["main"].entry.instructions
+    assert [i.op.fetch for i in instructions if isinstance(i.op, Loops)] == [()]
+
+
+def test_kernels_fetch_each_line_of_whole_vectors() -> None:
+    """Three streams; the rest of the only axis, 1500 = 93 · 16 + 12, is fetched by no one."""
+    module = module_of(_plus, f32(30, 50), f32(30, 50))
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    module = _scheduled(_plus, f32(30, 50), f32(30, 50))
+    (kernel,) = (i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel))
+    body: Block = kernel.regions[0].entry
+    found = [i for i in inside(body) if isinstance(i.op, PrefetchAt)]
+    assert [str(i.op.indices[0]) for i in found] == ["d0 + 1024"] * 3
+    assert len({i.operands[0] for i in found}) == 3
+    assert_close(expected, results(module, arguments))

@@ -1,0 +1,92 @@
+"""Long loops have vectors of several registers, others one; results stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ops import Add, Combinator, Erf, LessThan, Multiply, Reduce, Tanh, Transpose
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import F64, TensorType
+from nnkit.core.verify import verify
+from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
+
+AVX512 = Target(vector_bytes=64, registers=32, fma=True)
+AVX2 = Target(vector_bytes=32, fma=True)
+
+
+def _cheap(b: Builder, x: Value) -> Value:
+    return b.emit(Add(), b.emit(Multiply(), x, x), x)
+
+
+def _long(b: Builder, x: Value) -> Value:
+    """A tanh and six more."""
+    y = b.emit(Tanh(), x)
+    for _ in range(6):
+        y = b.emit(Add(), b.emit(Multiply(), y, x), y)
+    return y
+
+
+def _longer(b: Builder, x: Value) -> Value:
+    return b.emit(Erf(), x)
+
+
+def _summed(b: Builder, x: Value) -> list[Value]:
+    y = b.emit(Erf(), x)
+    return [y, b.emit(Reduce(Combinator.ADD, tuple(range(y.tensor.rank))), y)]
+
+
+def _below(b: Builder, x: Value) -> Value:
+    return b.emit(LessThan(), b.emit(Erf(), x), x)
+
+
+def _turned(b: Builder, x: Value) -> Value:
+    return b.emit(Erf(), b.emit(Add(), x, b.emit(Transpose(), x)))
+
+
+def _scheduled(build: Callable[..., object], type: TensorType, target: Target) -> Module:
+    module = module_of(build, type)
+    schedule(fused(module), target)
+    verify(module)
+    return module
+
+
+def test_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "nests")
+    long, wide = f32(1 << 14), f32(64, 512)
+    rows: tuple[tuple[Callable[..., object], TensorType, Target, int], ...] = (
+        (_cheap, long, AVX512, 16),
+        (_long, long, AVX512, 32),
+        (_longer, long, AVX512, 64),
+        (_longer, long, AVX2, 16),  # of 16 registers
+        (_longer, f32((1 << 15) - 1), AVX512, 64),
+        (_longer, f32((1 << 14) - 1), AVX512, 16),  # few points
+        (_longer, TensorType((1 << 14,), F64), AVX512, 32),
+        (_longer, wide, AVX512, 64),
+        (_longer, f32(512, 65), AVX512, 64),  # one axis for the loops
+        (_summed, long, AVX512, 64),
+        (_below, long, AVX512, 16),  # a result that is no float
+        (_turned, f32(128, 128), AVX512, 16),
+        (_longer, long, Target(vector_bytes=4), 1),
+    )
+    for build, type, target, lanes in rows:
+        module = _scheduled(build, type, target)
+        ops = [i.op for i in module.functions["main"].entry.instructions]
+        (found,) = {op.lanes for op in ops if isinstance(op, Loops)}
+        assert found == lanes, (build, type, target)
+    monkeypatch.setenv("NNKIT_DISABLE", "nests,wide")
+    instructions = _scheduled(_longer, long, AVX512).functions["main"].entry.instructions
+    assert [i.op.lanes for i in instructions if isinstance(i.op, Loops)] == [16]
+
+
+def test_results_stay() -> None:
+    for build, type in ((_summed, f32((1 << 14) + 5)), (_long, f32(64, 300))):
+        module = module_of(build, type)
+        arguments = arguments_for(module)
+        expected = results(module, arguments)
+        schedule(fused(module), AVX512)
+        assert_close(expected, results(module, arguments))
