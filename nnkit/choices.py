@@ -41,7 +41,19 @@ def where(
             "and no fill_value",
             "`where(condition, size=n)` are the indices of what is true",
         )
+    _check_condition(condition)
     return select(condition, x, _zero_beside(x) if y is None else y)
+
+
+def _check_condition(condition: Any) -> None:
+    """Raises: DTypeError for what is no truth values, as x is in the place of the condition."""
+    if isinstance(condition, bool) or is_aggregate(as_rep(condition)):
+        return
+    if _dtype_of(as_rep(condition), "where") is not BOOL:
+        raise dtype_error(
+            f"the condition of where is boolean, not a {as_rep(condition).spec.words}",
+            "compare, `where(x > 0, x, y)`; the condition comes first",
+        )
 
 
 def _zero_beside(x: Any) -> Any:

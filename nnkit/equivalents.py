@@ -224,7 +224,10 @@ ffi ffi_call cpp_extension | nk.foreign(f, signature) | a C function, called fro
 debug_print | nk.print(x) | when the program runs
 checkify assert_ Assert assert_equal | nk.check(condition, "message") | when the program runs
 debugging_nans detect_anomaly set_detect_anomaly set_printoptions | nk.debug_nans() | it names the line that makes a NaN
-tree_map tree_util pytree tree_flatten tree_unflatten tree_leaves tree_structure | nk.fields(P) | Python's loop over the fields of a Struct runs while staging
+tree_map tree_unflatten tree_structure tree_transpose | nk.tree.map(f, p) | of several trees, too
+tree_leaves tree_flatten | nk.tree.leaves(p) | the tensors in a row
+tree_reduce | nk.tree.reduce(f, p) | over all tensors
+tree_util pytree | nk.fields(P) | Python's loop over the fields of a Struct runs while staging
 NamedTuple dataclass struct pytree_node register_pytree_node PyTreeNode field | nk.Struct | with annotations Field[...]
 state_dict load_state_dict save load savez | np.savez("file.npz", w=p.w.numpy()) | fields are tensors, tensors are arrays
 numpy_ to_numpy item tolist | t.numpy() | a concrete tensor has it

@@ -135,7 +135,7 @@ def take(
     if fill_value is not None and mode != "fill":
         raise shape_error("fill_value is for mode='fill'")
     rep = as_rep(a)
-    at = _indices(indices)
+    at = indices_of(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     index = inside_by(mode, at.expression, rep.expression, position)
@@ -148,7 +148,7 @@ def take(
     return select(there, found, filler(rep, fill_value, "take"))
 
 
-def _indices(given: Any) -> Rep:
+def indices_of(given: Any) -> Rep:
     """Indices that are staged, or Python's: an int, or lists of them."""
     if isinstance(given, int | Extent) and not isinstance(given, bool):
         return Rep(primitive.literal(given, I64))

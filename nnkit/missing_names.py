@@ -121,6 +121,8 @@ def _function_itself(name: str) -> str:
 def _method_or_function(name: str) -> str:
     if name in _methods():
         return f"`x.{name}(...)`: {_IN_PLACE}"
+    if found := _equivalent(OF_REP, name):
+        return found
     return f"`nk.{name}(x)`: {_IN_PLACE}" if _function(name, "x") else _of_rep(name)
 
 

@@ -15,7 +15,7 @@ from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.ops.reduction import broadcast_to
 from .core.types import I8, I64, DType, Shape, TensorType
-from .functions import filler, select
+from .functions import filler, indices_of, select
 from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import checked, common_shape, gather_along, scatter_along
@@ -150,12 +150,22 @@ def _written(
             )
         inside = checked(b, places, shape[position], common, bounds)
         stays = broadcast_to(b, kept[0], common) if kept else None
+        if not _fits(updates.tensor.shape, common):
+            raise ShapeError(
+                f"{name}: values of shape {list(updates.tensor.shape)} do not fit indices of shape {list(common)}"
+            )
         changes = broadcast_to(b, updates, common)
         return scatter_along(b, value, inside, changes, axis=position, update=update, kept=stays)
 
     there = (is_inside(at, tensor, position),) if mode == "drop" else ()
     operands = (tensor, at, given, *there)
     return Rep(primitive.shape_dependent(name, build, operands, spec))
+
+
+def _fits(shape: Shape, common: Shape) -> bool:
+    """Whether it broadcasts to that shape."""
+    last = common[len(common) - len(shape) :]
+    return all(n in (1, m) for n, m in zip(shape, last, strict=True))
 
 
 def _check_order(name: str, indices: Any) -> None:
@@ -266,14 +276,15 @@ def _along(
     name: str, x: Any, indices: Any, axis: int, mode: str
 ) -> tuple[Expression, Expression, int]:
     """The tensor, the indices none of which is negative, and the axis."""
-    tensor, at = as_rep(x).expression, as_rep(indices).expression
+    tensor, at = as_rep(x).expression, indices_of(indices).expression
     spec, given = primitive.tensor_of(tensor, name), primitive.tensor_of(at, name)
     if spec.rank == 0 or given.rank != spec.rank:
         raise rank_error(
             f"{name} takes indices of the rank of the tensor, at least 1, not {spec.words} and {given.words}",
             "`take(x, indices, axis)` reads all rows at the same indices"
             if name == "take_along_axis"
-            else "`x.at[indices].set(rows)`, `.add(rows)` and so on update whole rows",
+            else "`x.at[i].set(rows)`, `.add(rows)` and so on update whole rows; `i[:, None]` is a column, which "
+            "broadcasts",
         )
     position = primitive.normalize_axis(axis, spec.rank)
     return tensor, inside_by(mode, at, tensor, position), position

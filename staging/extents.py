@@ -12,15 +12,16 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from ..core.errors import ShapeError
+from ..core.errors import ShapeError, StagingError
 from ..core.ir import Builder, Value
 from ..core.types import Shape
-from .expression import Expression, Parameter, ShapeDependent, make
+from .expression import Expression, Parameter, ShapeDependent, make, with_location
 from .known_shapes import known_shape, shapes_in_sight
+from .location import current_location
 from .spec import Spec
 
 ShapeLookup: TypeAlias = Callable[[Expression], Shape]
@@ -185,6 +186,14 @@ class SymbolicNumber:
 
     def __bool__(self) -> bool:
         return bool(self.known("a Python `if`, `while`, `and`, `or` or `not`"))
+
+    def __call__(self, *_: object) -> NoReturn:
+        """As PyTorch's `x.size(0)`."""
+        raise with_location(
+            StagingError("a size is a number, not a function"),
+            current_location(),
+            "`x.shape` has all sizes, `x.shape[0]` is that of axis 0, and `x.size` counts the elements",
+        )
 
     def __int__(self) -> int:
         return int(self.known("an int of Python"))

@@ -29,7 +29,7 @@ from ..core.ops import (
 )
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
-from ..core.types import I8, I64, scalar
+from ..core.types import BOOL, I8, I64, scalar
 from . import primitive
 from .expression import Expression
 from .extents import Extent, size_dependent
@@ -112,7 +112,12 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
     """
     spec = primitive.tensor_of(index, "an index")
     if not spec.dtype.is_integer:
-        raise dtype_error(f"indices are integers, not a {spec.words}", "cast them, `i.cast(i64)`")
+        raise dtype_error(
+            f"indices are integers, not a {spec.words}",
+            "a mask chooses: `nk.where(mask, v, x)`, `x.at[mask].set(v)`"
+            if spec.dtype is BOOL
+            else "cast them, `i.cast(i64)`",
+        )
     if spec.dtype is I8:  # it cannot hold the extent of a long axis
         index = primitive.cast(index, I64)
         spec = TensorSpec(spec.rank, I64)

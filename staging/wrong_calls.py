@@ -122,9 +122,13 @@ HABITS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cond": "write `cond(pred, lambda: f(x), lambda: g(x))`: both by position, without arguments, as they read "
         "what is around them; `select(pred, a, b)` chooses element by element",
+        "rmsprop.momentum": "RMSProp has none here: `nk.optim.adam` has a mean of slopes, too",
+        "rmsprop.centered": "leave it out: the mean of slopes is not taken off",
     }
 )
-"""How functions are called which others take in another form: said of every call that does not fit."""
+"""Of functions that others take in another form, what is said of every call that does not fit; of `function.argument`,
+what is said of that.
+"""
 
 _LIKE: Final = 0.6
 """How much alike (`difflib`'s ratio) names are of which one may be meant for the other."""
@@ -140,7 +144,10 @@ def wrong_call(
     given = len(arguments) - is_method
     name = f"x.{function.__name__}" if is_method else function.__name__
     words, help = _mistake(name, own, given, keywords)
-    help = HABITS.get(name, help)
+    habits = [
+        HABITS[key] for key in (name, *(f"{name}.{one}" for one in keywords)) if key in HABITS
+    ]
+    help = habits[0] if habits else help
     return with_location(StagingError(words), current_location(), help)  # type: ignore[no-any-return]
 
 

@@ -133,11 +133,12 @@ def _along_axis() -> Iterator[str]:
 def writes(x: str, options: str, families: str = "FZB") -> Iterator[str]:
     """Of `put_along_axis` and `scatter`: the values are of the element type, and broadcast to the indices."""
     numbers = {"F": "float", "Z": "int", "B": "bool"}
+    places = "View[AnyTensor[Integer]] | Sequence[int] | Sequence[Sequence[int]]"
     for r in COMMON_FIRST[:-1]:
         for dtype in families:
             given = " | ".join([*(rep(plain(s, dtype)) for s in range(r + 1)), numbers[dtype]])
             yield (
-                f"({x}: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]], values: {given},"
+                f"({x}: {rep(tensor(r, None, dtype))}, indices: {places}, values: {given},"
                 f" axis: {any_axis(r)} = -1, {options}) -> {rep(tensor(r, None, dtype))}"
             )
 

@@ -140,7 +140,7 @@ MISUSE: Final = {
     "where of a number": (lambda x: nk.where(x > 0, 1.0), r"no element type(?s:.*)condition.cast\(nk.f32\)"),
     "where of two and a size": (lambda x: nk.where(x > 0, x, size=2), "take no size"),
     "where of numbers": (lambda x: nk.where(x > 0, 1.0, 0.0), "one of them must be a tensor"),
-    "where by numbers": (lambda x: nk.where(x, x, x), "the condition of a select is boolean"),
+    "where by numbers": (lambda x: nk.where(x, x, x), r"the condition of where is boolean(?s:.*)condition comes first"),
     "bits of floats": (lambda x: nk.bitwise_and(x, x), "bitwise_and takes integers or truth values"),
     "shift of floats": (lambda x: x << x, "shiftLeft takes integer elements"),
     "isnan of truth values": (lambda x: nk.isnan(x > 0), "isnan takes numbers"),

@@ -165,6 +165,7 @@ MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, p: np.array(x), StagingError, "a NumPy function needs a value"),
     (lambda x, p: float(x.sum()), StagingError, r"float\(\) needs a value"),
     (lambda x, p: 1 if x.sum() > 0 else 2, StagingError, "no truth value.*cond"),
+    (lambda x, p: x.size(0), StagingError, r"a size is a number, not a function.*`x\.shape\[0\]`"),
     (lambda x, p: p.w, AttributeError, r"`p\[P\.w\]` for p\.w"),
     (lambda x, p: p.layers, AttributeError, r"`p\[P\.layers\]`"),
     (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: x.sum()), RankError, "branches of cond.*`select"),

@@ -205,6 +205,7 @@ def test_misuse() -> None:
             "decay of rmsprop is a number from 0 to below 1, not 1.0",
         ),
         (lambda: optim.rmsprop(alpha=0.9), "write `decay=` for `alpha=`"),  # type: ignore[call-arg]
+        (lambda: optim.rmsprop(momentum=0.9), "RMSProp has none here"),  # type: ignore[call-arg]
         (lambda: optim.adagrad(eps=-1.0), "eps of adagrad is a number from 0 on"),
         (lambda: optim.clip_by_global_norm(NET, 0.0), "max_norm is a positive number"),
         (lambda: optim.training_step(loss, optimizer=0.1), r"optimizer=nk\.optim\.adam"),  # type: ignore[call-overload]

@@ -157,6 +157,10 @@ def test_scatter() -> None:
             "broadcast": scatter_row("multiply", 0, X, np.array([[1], [1]]), X[0], batched=(0, 2)),
             "of rank 3": scatter_row("add", 1, C, deep, C[:, :3] * 3.0),
             "of a vector": scatter_row("multiply", 0, Z, FAR % 7, Z[::-1] + 0.1),
+            "by a list": Row(
+                lambda x, v: nk.scatter(x, [[0, 3], [1, 1], [2, 2]], v, 1, reduce="add"),
+                lambda x, v: scattered("add", 1)(x, np.array([[0, 3], [1, 1], [2, 2]]), v), (X, v[:, :2]),
+            ),
             "to nothing": scatter_row("add", 1, X[:0], twice[:0], v[:0]),
             "nothing": scatter_row("max", 1, X, twice[:, :0], v[:, :0]),
             "method": Row(
@@ -420,9 +424,13 @@ for _name, _error, _message, _caret, _help, _body in (
     ("indices of floats", DTypeError, "indices are integers, not a Tensor1D[f32]", "", "cast",
      lambda x, n: nk.scatter(x, x, x)),
     ("indices of rows", RankError, "scatter takes indices of the rank of the tensor", "",
-     "`x.at[indices].set(rows)`", lambda x, n: nk.scatter(x[None], n, x)),
+     "`i[:, None]` is a column", lambda x, n: nk.scatter(x[None], n, x)),
     ("values of too many axes", RankError, "scatter into a Tensor1D[f32] cannot take Tensor2D[f32]", "", "",
      lambda x, n: nk.scatter(x, n, x[None])),
+    ("values that do not fit", ShapeError, "scatter: values of shape [2] do not fit indices of shape [3]",
+     "x.scatter(n, x[:2])", "", lambda x, n: x.scatter(n, x[:2])),
+    ("a mask", DTypeError, "indices are integers, not a Tensor1D[boolean]", "", "`x.at[mask].set(v)`",
+     lambda x, n: nk.scatter(x, x > 0, x)),
     ("mode of reads", ShapeError, "mode is 'error', 'clip', 'wrap' or 'drop', not 'fill'", "", "",
      lambda x, n: nk.scatter(x, n, x, mode="fill")),
 ):  # fmt: skip

@@ -50,7 +50,7 @@ def segments(m: Rep[Matrix], n: Rep[Named], at: Rep[Indices]) -> None:
     assert_type(nk.take_along_axis(n, nk.argmax(n, 0, keepdims=True), 0), Rep[Tensor2D[f32, Any, In]])
     assert_type(nk.put_along_axis(m, nk.argsort(m), 1.0), Rep[Matrix])
     assert_type(nk.scatter(m, nk.argsort(m), m, 0, reduce="add", mode="drop"), Rep[Matrix])
-    assert_type(m.scatter(nk.argsort(m), 1.0), Rep[Matrix])
+    assert_type(m.scatter([[0, 1]], 1.0), Rep[Matrix])
     assert_type(nk.scatter(m > 0, nk.argsort(m), m > 1), Rep[Tensor2D[boolean]])
 
 
