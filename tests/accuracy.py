@@ -153,7 +153,7 @@ FUNCTIONS: dict[str, Row] = {
     "erfc": Row(2, 2, _erfc, (2, 1, 1, 0), ((-1.5, 1.5), (-6, 6), (0, 28)),
                 (0.8, 0.89, 1.54156, 7.6978, 10.054, 9.19, 26.54, 27.226)),
     "lgamma": Row(0.51, 1.2, _log_gamma, (_INF, _INF, _INF, _INF), _GAMMAS, _GAMMA_ROOTS, _digamma, _INF),
-    "digamma": Row(0.51, 1.9, _digamma, (_NAN, _INF, -_INF, _INF), _GAMMAS, _DIGAMMA_ROOTS, _trigamma),
+    "digamma": Row(1.1, 1.9, _digamma, (_NAN, _INF, -_INF, _INF), _GAMMAS, _DIGAMMA_ROOTS, _trigamma),
     "trigamma": Row(0.51, 1.6, _trigamma, (_NAN, _INF, _INF, 0), _GAMMAS, _DIGAMMA_ROOTS, None, _INF),
 }  # fmt: skip
 """By the names that the functions have in the IR."""
