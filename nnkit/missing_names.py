@@ -49,14 +49,19 @@ def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception
     return AttributeError(with_help(f"module {__package__!r} has no attribute {name!r}", found))
 
 
-def of_module(module: str, name: str, public: Iterable[str]) -> AttributeError:
-    """Of `nk.module.name`, where `public` names exist."""
+def of_module(module: str, name: str, public: Iterable[str]) -> Exception:
+    """Of `nk.module.name`, where `public` names exist: an ImportError if the user's line imports it."""
     found = _equivalent(_TABLES[module], name) or _spelled(name, public, f"nk.{module}.{{}}")
     found = found or (f"`nk.{name}`: in nnkit itself" if name in _public() else "")
     found = found or _of_package(name) or _alike(name, public, f"nk.{module}.{{}}")
     its: ModuleType | None = getattr(np, module, None)
     found = found or (_of_numpy(its, f"np.{module}", name) if its else "")
-    return AttributeError(with_help(f"module 'nnkit.{module}' has no attribute {name!r}", found))
+    whole = f"{__package__}.{module}"
+    asking = _outside()
+    if asking is not None and asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]:
+        words = f"cannot import name {name!r} from {whole!r}"
+        return ImportError(with_help(words, found), name=whole)
+    return AttributeError(with_help(f"module {whole!r} has no attribute {name!r}", found))
 
 
 def of_rep(name: str, public: Iterable[str]) -> str:
@@ -69,7 +74,9 @@ def of_tensor(name: str, public: Iterable[str]) -> str:
     found = _equivalent(OF_TENSOR, name)
     if not found and name in _methods():
         found = f"`t.numpy().{name}()`, or `x.{name}()` inside a staged function"
-    found = found or _function(name, "t") or _alike(name, public, "t.{}")
+    if not found and _function(name, "t"):
+        found = f"`nk.{name}(x)` inside a staged function; of data, `nk.{name}(nk.const(t)).eval()`"
+    found = found or _alike(name, public, "t.{}")
     if not found and not name.startswith("_") and hasattr(np.ndarray, name):
         found = f"`t.numpy().{name}`: NumPy's, of its memory as an array"
     staged = "" if found else _of_rep(name) or _of_package(name)
@@ -140,6 +147,19 @@ def _of_numpy(module: ModuleType, called: str, name: str) -> str:
     if name.startswith("_") or name not in dir(module):
         return ""
     return f"`{called}.{name}` of data, outside of staged functions: NNKit has none; docs/functions.md has all names"
+
+
+def _outside() -> FrameType | None:
+    """The frame that asks for a name: the first one outside of the package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_of_package(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_of_package(frame: FrameType) -> bool:
+    home = str(frame.f_globals.get("__name__", ""))
+    return home == __package__ or home.startswith(f"{__package__}.")
 
 
 def _equivalent(table: str, name: str) -> str:

@@ -55,6 +55,7 @@ for _name in __all__:
         tracebacks.public_methods(globals()[_name])
 
 
+@tracebacks.public
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("nn", name, __all__)
 

@@ -229,7 +229,10 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "tensor's layout": (lambda: DATA.strides, "`t.numpy()`: the array has it"),  # type: ignore[attr-defined]
     "tensor's transpose": (lambda: DATA.T, "`nk.Tensor2D(t.numpy().T)`"),  # type: ignore[attr-defined]
     "tensor's sum": (lambda: DATA.sum(), "`t.numpy().sum()`, or `x.sum()`"),  # type: ignore[attr-defined]
-    "function of a tensor": (lambda: DATA.softmax(), "`nk.softmax(t)`: a function"),  # type: ignore[attr-defined]
+    "function of a tensor": (
+        lambda: DATA.softmax(),
+        "`nk.softmax(x)` inside a staged function; of data, `nk.softmax(nk.const(t)).eval()`",
+    ),  # type: ignore[attr-defined]
     "tensor's spelling": (lambda: DATA.shap, "did you mean `t.shape`?"),  # type: ignore[attr-defined]
     "lowered": (lambda: double.lower(DATA), "`f.ir(x)`: it prints the program"),  # type: ignore[attr-defined]
     "scatter": (lambda: NK.scatter_add, '`nk.scatter(x, indices, values, axis=0, reduce="add")`'),
@@ -296,6 +299,16 @@ def test_an_import_of_a_missing_name_has_the_remedy_too() -> None:
     words = "cannot import name 'grad' from 'nnkit'\n  help: `nk.gradient(of=f, wrt=0)`"
     with pytest.raises(ImportError, match=re.escape(words)):
         exec("from nnkit import grad")
+    for module, name, remedy in (
+        ("linalg", "triangular_solve", "`nk.linalg.solve_triangular(a, b, lower=True)`"),
+        ("optim", "RMSprop", "did you mean `nk.optim.rmsprop`?"),
+        ("nn", "Dense", "`nk.nn.linear(p[P.layer], x)`"),
+        ("random", "PRNGKey", "`nk.random.key(0)`"),
+        ("tree", "tree_map", "`nk.tree.map(f, p)`"),
+    ):
+        words = f"cannot import name {name!r} from 'nnkit.{module}'\n  help: {remedy}"
+        with pytest.raises(ImportError, match=re.escape(words)):
+            exec(f"from nnkit.{module} import {name}")
 
 
 IMPORTS = """
