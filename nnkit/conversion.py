@@ -256,6 +256,8 @@ def _wrapped(value: object, declared: Spec | None) -> str:
         return f"make it one with nk.fn({types})(lambda ...)" if is_function(value) else ""
     if isinstance(value, Rep):
         return "call the function itself: it stages a call for Reps"
+    if isinstance(value, dict):
+        return "several tensors are a Struct, `class P(Struct): w: Field[Tensor2D[f32]]`"
     if isinstance(declared, StructSpec):
         return f"make one, {declared.words}(...)"
     if isinstance(declared, TensorSpec):

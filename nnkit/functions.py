@@ -41,7 +41,11 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Rep:
     A Python bool, as comparisons of sizes are for the checkers, chooses all of one.
     """
     if is_number(on_true) and is_number(on_false):
-        raise dtype_error("select between two Python numbers: one of them must be a tensor")
+        dtype = "i64" if isinstance(on_true + on_false, int) else "f32"
+        raise dtype_error(
+            "select between two Python numbers: one of them must be a tensor",
+            f"say which element type, `nk.where(condition, nk.const({dtype}({on_true})), {on_false})`",
+        )
     known = as_rep(on_false if is_number(on_true) else on_true)
     if is_aggregate(known):
         raise dtype_error(

@@ -35,6 +35,9 @@ class LinearMap:
     def __init__(self, apply: Callable[..., Any], transpose: Callable[..., Any]) -> None:
         self._apply, self.transpose = apply, transpose
 
+    def __repr__(self) -> str:
+        return "<linear map of tangents; its transpose is one of cotangents>"
+
     def __call__(self, *tangents: Any) -> Any:
         """The tangent of the value along `tangents`, one for each argument of `wrt`."""
         return self._apply(*tangents)

@@ -113,6 +113,9 @@ class Split:
         self.forward = _AnyForward(self)
         self.backward = _AnyBackward(self)
 
+    def __repr__(self) -> str:
+        return f"<halves of the gradient of {self._of!r}>"
+
     def at(self, *arguments: Any, **statics: Any) -> Halves:
         """The halves for arguments of these shapes: tensors, structs, or `spec(shape, dtype)`.
 

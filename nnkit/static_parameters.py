@@ -26,7 +26,8 @@ from .staging.primitive import staging_error
 from .staging.reads import GivenStatics
 from .staging.rep import Rep
 from .staging.staged_functions import Stageable
-from .staging.tracebacks import public
+from .staging.tracebacks import public, was_called
+from .staging.wrong_calls import wrong_call
 from .static_keys import NotStatic, static_key
 
 MOST_VARIANTS: Final = 256
@@ -422,7 +423,12 @@ def passing_statics(transform: _Transform) -> _Transform:
 
     @functools.wraps(transform)
     def passing(*arguments: Any, **keywords: Any) -> Any:
-        made = transform(*arguments, **keywords)
+        try:
+            made = transform(*arguments, **keywords)
+        except TypeError as error:
+            if was_called(error):
+                raise
+            raise wrong_call(transform, arguments, keywords) from None
         of = keywords["of"] if "of" in keywords else arguments[0]
         statics: Statics | None = of.statics
         if statics is None:

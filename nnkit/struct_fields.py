@@ -22,6 +22,7 @@ from .core.errors import DTypeError, RankError, ShapeError, StagingError
 from .core.lazy_dataclass import dataclass
 from .core.location import HasLocation
 from .generic_structs import is_element_type, substituted, variables_of
+from .staging.expression import current_trace
 from .staging.primitive import dtype_error
 from .staging.rep_base import RepBase
 from .staging.spec import (
@@ -187,7 +188,9 @@ def _checked(held: Any, value: object, place: str, lens: Lens) -> object:
     if isinstance(value, RepBase):
         raise dtype_error(
             f"{place} must be a {words(held)}, got a Rep, which has no value while staging",
-            f"in a staged function `build({lens.owner.__name__}, {lens} << x, ...)`",
+            f"in a staged function `build({lens.owner.__name__}, {lens} << x, ...)`"
+            if current_trace() is not None
+            else "outside of staged functions `x.eval()` is its value",
         )
     if is_struct_class(cls):
         if type(value) is not cls:

@@ -338,6 +338,9 @@ class Tensor0D(Ranked):
     def __int__(self) -> int:
         return int(np.asarray(self).item())
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(np.asarray(self).item(), ndigits)
+
     def __bool__(self) -> bool:
         return bool(np.asarray(self).item())
 

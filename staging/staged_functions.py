@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, StagingError
 from ..core.lazy_dataclass import dataclass
@@ -401,8 +401,17 @@ def result_of(
         if is_number(returned)
         else "return what it holds, `ref.value`"
         if isinstance(returned, Ref)
-        else "return the Rep; a concrete value becomes one by `const(value)`",
+        else RETURNED.get(
+            type(returned), "return the Rep; a concrete value becomes one by `const(value)`"
+        ),
     )
+
+
+RETURNED: Final[Mapping[type, str]] = {
+    list: "return a tuple of them; tensors of one shape are one tensor by `stack`",
+    dict: "return a tuple of them, or a struct, `build(P, P.w << w, P.b << b)`",
+}
+"""What to return in place of a collection of Python's."""
 
 
 def is_staged_function(value: object) -> bool:

@@ -85,7 +85,7 @@ def public(function: _Function) -> _Function:
             try:
                 return function(*arguments, **keywords)
             except TypeError as error:
-                if not says_what_fits or _was_called(error):
+                if not says_what_fits or was_called(error):
                     raise
                 raise wrong_call(function, arguments, keywords) from None
         except Exception as error:
@@ -95,7 +95,7 @@ def public(function: _Function) -> _Function:
     return cast("_Function", entry_to_public)
 
 
-def _was_called(error: TypeError) -> bool:
+def was_called(error: TypeError) -> bool:
     """Whether the function began to run; else the arguments did not fit its parameters."""
     return error.__traceback__ is None or error.__traceback__.tb_next is not None
 

@@ -124,6 +124,8 @@ HABITS: Final[Mapping[str, str]] = MappingProxyType(
         "what is around them; `select(pred, a, b)` chooses element by element",
         "rmsprop.momentum": "RMSProp has none here: `nk.optim.adam` has a mean of slopes, too",
         "rmsprop.centered": "leave it out: the mean of slopes is not taken off",
+        "gradient": "write `gradient(of=f, wrt=0)`: both by name; `wrt` is an index, several, or a field `P.w`",
+        "value_and_gradient": "write `value_and_gradient(of=f, wrt=0)`: both by name",
     }
 )
 """Of functions that others take in another form, what is said of every call that does not fit; of `function.argument`,
@@ -171,10 +173,8 @@ def _mistake(
     if given > len(by_place):
         others = [p.name for p in own if p.kind is Parameter.KEYWORD_ONLY]
         help = f"others are given by name, `{others[0]}=`" if others else ""
-        return (
-            f"{name} takes at most {len(by_place)} arguments by position, not {given}: it is {shown}",
-            help,
-        )
+        most = f"at most {len(by_place)}" if by_place else "no"
+        return f"{name} takes {most} arguments by position, not {given}: it is {shown}", help
     for parameter in by_place[:given]:
         if parameter.name in keywords:
             return f"{name} is given {parameter.name!r} twice: it is {shown}", ""

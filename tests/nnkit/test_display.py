@@ -153,6 +153,11 @@ def test_a_rep_prints_without_a_call() -> None:
     ]
 
 
+def test_what_transforms_make_shows_itself() -> None:
+    assert repr(nk.linearize(double)(MATRIX)[1]).startswith("<linear map of tangents")
+    assert repr(nk.split(double)) == "<halves of the gradient of <staged function double(x)>>"
+
+
 MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, p: f"{x.sum():.3f}", StagingError, r"no digits for '\.3f'.*`nk\.print"),
     (lambda x, p: np.exp(x), StagingError, r"np\.exp needs a value.*`nk\.exp\(x\)`"),

@@ -186,7 +186,9 @@ row("arange of booleans", DTypeError, "1 is a number, not boolean", "nk.arange(2
 row("two numbers", DTypeError, "cannot add two Python numbers: one must be a tensor", "nk.add(1, 2)")(
     on(lambda x: nk.add(1, 2), V))
 row("select of numbers", DTypeError, "select between two Python numbers: one of them must be a tensor",
-    "nk.select(x > 0.0, 1, 2)")(on(lambda x: nk.select(x > 0.0, 1, 2), V))
+    "nk.select(x > 0.0, 1, 2)",
+    "help: say which element type, `nk.where(condition, nk.const(i64(1)), 2)`")(
+    on(lambda x: nk.select(x > 0.0, 1, 2), V))
 row("float indices", DTypeError, "indices are integers, not a Tensor1D[f32]", "nk.take(x, x)",
     "help: cast them")(on(lambda x: nk.take(x, x), V))
 row("float subscript", DTypeError, "indices are integers, not a Tensor0D[f32]", "x[x.sum()]")(

@@ -72,7 +72,13 @@ row("staged function returned for a tensor", DTypeError,
     "gives is declared to return a Tensor0D[i64] and returns the staged function f", "gives")(
     lambda: gives(np.int64(1)))
 row("array returned", StagingError, "<lambda> returns a ndarray, not a Rep", "V")(on(lambda x: V, V))
-row("list returned", StagingError, "<lambda> returns a list, not a Rep", "[x, x]")(on(lambda x: [x, x], V))
+row("list returned", StagingError, "<lambda> returns a list, not a Rep", "[x, x]",
+    "help: return a tuple of them")(on(lambda x: [x, x], V))
+row("dict returned", StagingError, "<lambda> returns a dict, not a Rep", '{"x": x}',
+    "help: return a tuple of them, or a")(
+    on(lambda x: {"x": x}, V))
+row("dict given", DTypeError, "argument x of <lambda> must be a Tensor1D[f32], and is a dict", "",
+    "help: several tensors are a Struct")(lambda: fn(Tensor1D[f32])(lambda x: x)({"x": V}))
 row("empty tuple returned", StagingError, "<lambda> returns an empty tuple, not a Rep", body("()"))(on(lambda x: (), V))
 row("number in a tuple", StagingError, "<lambda> returns a float, not a Rep", "(x, 1.0)")(on(lambda x: (x, 1.0), V))
 row("tuple of functions", StagingError, "<lambda> returns a tuple with a staged function in it", "",

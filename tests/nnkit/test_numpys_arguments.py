@@ -410,6 +410,7 @@ def test_halves_round_to_even() -> None:
 
 
 K: Final = nk.random.key(3)
+double: Any = nk.staged(lambda x: x * 2.0)
 MISUSES: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "dim": (
         lambda x: nk.sum(x, dim=0),
@@ -443,6 +444,12 @@ MISUSES: Final[dict[str, tuple[Callable[..., Any], str]]] = {
         lambda x: nk.zeros(),
         "zeros is called without 'shape': it is zeros(shape, dtype=None)",
     ),
+    "a gradient by place": (
+        lambda x: nk.gradient(double, 0),
+        "gradient takes no arguments by position, not 2.*write `gradient\\(of=f, wrt=0\\)`",
+    ),
+    "argnums": (lambda x: nk.jacobian(double, argnums=0), "write `wrt=` for `argnums=`"),
+    "axes of vmap": (lambda x: nk.vmap(double, 0), "vmap takes at most 1 argument.*`in_axes=`"),
     "several missing": (lambda x: nk.interp(x[0]), "called without 'xp' and 'fp'"),
     "twice": (lambda x: x.sum(0, axis=1), "x.sum is given 'axis' twice"),
     "both bounds": (lambda x: nk.clip(x, 0.0, min=0.0), "takes a bound once"),

@@ -281,6 +281,11 @@ def test_what_operators_refuse(make: Any, error: type[Exception], message: str) 
     assert re.search(message, f"{caught.value} {notes}")
 
 
+def test_a_struct_of_reps_outside_of_staged_functions() -> None:
+    with pytest.raises(DTypeError, match=r"(?s)got a Rep, .* outside .* `x.eval\(\)` is its value"):
+        Pair(nk.zeros(()), ())  # type: ignore[arg-type]  # what is tested
+
+
 def _longer(q: Rep[Pair]) -> Rep[Pair]:
     inner = q[Pair.inner]
     return nk.build(Pair, Pair.a << q[Pair.a], Pair.inner << [*inner, inner[0]])

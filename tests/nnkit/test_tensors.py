@@ -430,6 +430,7 @@ def test_numbers_of_tensors() -> None:
     assert (
         f"{v:.2f}" == "[1.00, 2.50]" and f"{i32(7):03d}" == "007" and f"{bf16(0.1):.3f}" == "0.100"
     )
+    assert round(loss, 2) == round(float(loss), 2) and round(f32(2.6)) == 3
     assert v.tolist() == [1.0, 2.5] and loss.tolist() == loss.item() == float(loss)
     assert Tensor2D([[3]], i64).item() == 3 and isinstance(i64(3).item(), int)
     with pytest.raises(ShapeError, match=r"shape \[2\] has not one element but 2"):
