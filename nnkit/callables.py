@@ -177,9 +177,8 @@ class StagedFunction(WithCode):
         """What a function of no parameters returns, computed now; another one has no value of its own."""
         return self.expression if self.stageable.parameter_names else self._run()
 
-    def clear_cache(self) -> None:
-        """Drop all compiled specialisations; the next calls compile anew."""
-        super().clear_cache()
+    def _drop_code(self) -> None:
+        super()._drop_code()
         self._bound.clear()
         self._wholes.clear()
         self._curried.clear()

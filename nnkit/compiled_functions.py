@@ -16,6 +16,7 @@ from .memory_analysis import MemoryAnalysis
 from .progress import Progress
 from .redefinitions import Watched, watched_by
 from .specializations import Specializations
+from .staging.epochs import EPOCH
 from .staging.known_shapes import notes_of_shapes
 from .staging.primitive import staging_error
 from .staging.recursion import is_unfinished
@@ -107,7 +108,11 @@ class WithCode(WithStatics):
         return len(self._programs)
 
     def clear_cache(self) -> None:
-        """Drop all compiled specialisations; the next calls compile anew."""
+        """Drop all compiled specialisations; the next calls trace and compile anew."""
+        self._drop_code()
+        EPOCH.number += 1
+
+    def _drop_code(self) -> None:
         with COMPILING:
             self._entry = self._dispatch
             self._programs.clear()
@@ -134,7 +139,7 @@ class WithCode(WithStatics):
     def forget_what_changed(self) -> None:
         """Drop all that is compiled, if something that it depends on has been redefined."""
         if self._watched is not None and self._watched.have_changed():
-            self.clear_cache()
+            self._drop_code()
 
     @public
     def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:

@@ -21,6 +21,7 @@ from .staging.derivatives import finished_callee
 from .staging.expression import CalleeKey, ForeignCallee, Shapes
 from .staging.names import identifier
 from .staging.primitive import staging_error
+from .staging.reached import note_host_function
 from .staging.spec import Spec
 from .staging.staged_functions import PythonFunction, Stageable, known_or_made
 
@@ -61,6 +62,7 @@ def callback(
     check_staged(signature, "callback")
     if not callable(function):
         raise staging_error(f"callback takes a function of Python, not a {type(function).__name__}")
+    note_host_function(function)
 
     def implement(name: str, flat: FunctionType) -> Extern:
         made = c_function(function, name, flat)

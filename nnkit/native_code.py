@@ -33,6 +33,7 @@ from .redefinitions import Watched
 from .staging.expression import Shapes, Trace, with_location
 from .staging.known_shapes import TypeLookup
 from .staging.primitive import staging_error
+from .staging.read_places import MISSING
 from .staging.shapes_in_traces import types_in
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.spec import leaves as leaves_of
@@ -162,9 +163,9 @@ def compiled(
 
 def _guard(watched: Watched) -> Guard | None:
     """What native code looks at; None if there is nothing, or native code cannot."""
-    if watched.guard is None and watched.variables() and can_guard():
-        made = Guard(watched.variables())
-        watched.guard = made if made.update(watched.variables()) else None
+    if watched.guard is None and watched.variables() and can_guard() and not watched.have_changed():
+        made = Guard(watched.variables(), MISSING)
+        watched.guard = made if made.update(watched.variables(), MISSING) else None
     guard: Guard | None = watched.guard
     return guard
 

@@ -20,7 +20,7 @@ from .core.lazy_dataclass import dataclass
 from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
 from .staging.location import is_own_frame
-from .staging.read_places import ReadVariable
+from .staging.read_places import MISSING, ReadVariable
 from .staging.reads import RECORDED, Reads
 from .staging.staged_functions import PythonFunction, Stageable
 from .static_parameters import unwrapped
@@ -86,7 +86,7 @@ class Watched:
             return True
         for definition in self.definitions:
             definition.look()
-        return self.guard is not None and not self.guard.update(self.variables())
+        return self.guard is not None and not self.guard.update(self.variables(), MISSING)
 
     def variables(self) -> Sequence[tuple[Any, Any, object]]:
         """Holder, name and value of each."""

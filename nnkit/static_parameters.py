@@ -23,7 +23,7 @@ from .introspection import StaticSignature
 from .staging.carry import kind, with_article
 from .staging.extents import resolved
 from .staging.primitive import staging_error
-from .staging.reads import GivenStatics
+from .staging.reached import GivenStatics
 from .staging.rep import Rep
 from .staging.staged_functions import Stageable
 from .staging.tracebacks import public, was_called

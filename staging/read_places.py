@@ -2,17 +2,26 @@
 
 holder          name            value
 a dictionary    a key           what is there: a global, an attribute of a module, of an object or of a class
-a dictionary    SIZE            how many keys it has
+a dictionary    WHOLE           its keys and values
 a cell                          a variable of an enclosing function
-a function                      its code, which tools that reload modules replace
-a list                          how many elements it has, and the first of them
-a set                           its elements, of a large one how many
+a function                      its code and the defaults of its parameters
+a list, deque   WHOLE           its elements
+a set           WHOLE           its elements
 an object       a slot          an attribute of a class with `__slots__`
-an ndarray      byte offsets    its elements; of a large one the words at these offsets
+an ndarray      WHOLE           its shape, type and bytes
+an ndarray      FROZEN          whether neither it nor what it is a view of may be written to
+bytes           WHOLE           of a bytearray, an `array`, a memoryview
+a ContextVar                    its value
+
+What a place does not hold is MISSING: a name that is a builtin's, or an attribute that a class has, may come later.
 """
 
 from __future__ import annotations
 
+from array import array as PythonArray
+from collections import deque
+from contextvars import ContextVar
+from operator import is_
 from types import CellType, FunctionType
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -28,16 +37,8 @@ Holder: TypeAlias = (
 
 MISSING: Final = object()
 """What a place holds that is not there."""
-SIZE: Final = ...
-
-MOST_WATCHED: Final = 32
-"""Elements of a list, keys of a dictionary or words of an array that are looked at before each call, each at 0.4 ns."""
-MOST_ELEMENTS: Final = 256
-"""Of a collection that is looked into: larger ones are data."""
-_WORD: Final = 8
-"""Bytes that native code compares at once."""
-_SMALL: Final = 1 << 16
-"""Bytes of arrays that Python compares whole; of larger ones words that are spread evenly."""
+WHOLE: Final = ...
+FROZEN: Final = "frozen"
 
 
 @dataclass(eq=False, slots=True)
@@ -60,19 +61,32 @@ class ReadVariable:
         holder: Any = self.holder
         match self.holder:
             case dict():
-                return len(holder) if self.name is SIZE else holder.get(self.name, MISSING)
+                if self.name is WHOLE:
+                    return tuple(holder.keys()), tuple(holder.values())
+                return holder.get(self.name, MISSING)
             case CellType():
                 return content(holder)
             case FunctionType():
-                return holder.__code__
-            case list():
-                return (len(holder), *holder[:MOST_WATCHED])
+                return holder.__code__, holder.__defaults__, holder.__kwdefaults__
+            case list() | deque():
+                return tuple(holder)
             case set():
-                return frozenset(holder) if len(holder) <= MOST_ELEMENTS else len(holder)
+                return frozenset(holder)
+            case np.ndarray() if self.name is FROZEN:
+                return is_frozen(holder)
             case np.ndarray():
-                return _elements(holder, self.name)
+                return holder.shape, holder.dtype.str, holder.tobytes()
+            case bytearray() | PythonArray() | memoryview():
+                return holder.tobytes() if hasattr(holder, "tobytes") else bytes(holder)
+            case ContextVar():
+                return holder.get(MISSING)
             case _:
                 return getattr(holder, self.name, MISSING)
+
+
+def is_instance(value: object, cls: type[Any] | tuple[type[Any], ...]) -> bool:
+    """`isinstance`, after which a value of type Any is still one: checkers know no elements of a bare `dict`."""
+    return isinstance(value, cls)
 
 
 def is_set(value: object) -> TypeGuard[frozenset[Any]]:
@@ -87,20 +101,14 @@ def content(cell: CellType) -> object:
         return MISSING
 
 
-def offsets_in(array: Array) -> tuple[int, ...]:
-    """Of the words that are looked at: all of a small array, else as many as are spread evenly."""
-    last = array.nbytes - _WORD
-    if last <= 0:
-        return (0,) * bool(array.nbytes)
-    count = min(-(-array.nbytes // _WORD), MOST_WATCHED)
-    return (*(last * k // (count - 1) // _WORD * _WORD for k in range(count - 1)), last)
-
-
-def _elements(array: Array, offsets: tuple[int, ...]) -> bytes:
-    if array.nbytes <= _SMALL or not array.flags.c_contiguous:
-        return array.tobytes()
-    flat = array.reshape(-1).view(np.uint8)
-    return b"".join(flat[at : at + _WORD].tobytes() for at in offsets)
+def is_frozen(array: Array) -> bool:
+    """Whether nobody can write to an array: neither to itself, nor to what it is a view of."""
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        if held.flags.writeable:
+            return False
+        held = held.base
+    return held is None or isinstance(held, bytes)
 
 
 def are_same(one: object, other: object) -> bool:
@@ -110,9 +118,13 @@ def are_same(one: object, other: object) -> bool:
     if type(one) is not type(other):
         return False
     if is_tuple(one) and is_tuple(other):
-        return len(one) == len(other) and all(map(are_same, one, other))
+        return len(one) == len(other) and (
+            all(map(is_, one, other)) or all(map(are_same, one, other))
+        )
     if isinstance(one, bytes):
         return one == other
+    if is_instance(one, np.generic):
+        return np.array(one).tobytes() == np.array(other).tobytes()
     if is_set(one) and is_set(other):
         return {(type(element), element) for element in one} == {
             (type(element), element) for element in other

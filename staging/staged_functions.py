@@ -190,7 +190,9 @@ class PythonFunction(Stageable):
             returned = call_user(self.name, self.function, *reps)
         except RecursionError as error:
             raise python_recursion_error(self.name, error) from None
-        self.reads = RECORDED.add(reads_of(self.function).without_changes_since(before))
+        reads = reads_of(self.function)
+        RECORDED.note_changes_by_tracing(reads.changes_since(before))
+        self.reads = RECORDED.add(reads)
         return returned
 
     def _trace_once(

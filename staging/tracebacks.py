@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar, cast
 from ..core.errors import NNKitError
 from .expression import active_traces
 from .location import is_own_frame
-from .reads import is_library
+from .user_code import is_library
 from .wrong_calls import wrong_call
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

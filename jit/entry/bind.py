@@ -72,7 +72,7 @@ def bind(
         explain=explain,
         arena=arena,
         outputs=len(signature.outputs),
-        kept=(definition, keep_alive),
+        kept=(definition, (keep_alive, signature.guard)),
         markers=markers,
         guard=signature.guard,
     )

@@ -19,6 +19,7 @@ from typing import Final
 from ...core.lazy_dataclass import dataclass
 from ..emit.arena_header import INTERRUPTED
 from ..emit.writer import (
+    I32,
     I64,
     PTR,
     Argument,
@@ -31,14 +32,14 @@ from ..emit.writer import (
 from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
 from .arenas import acquire_arena
 from .arguments import ArgumentReader, Leaves, ObjectReader
-from .capi import symbols
+from .capi import COMPARE, symbols
 from .outputs import ArrayFinder, OutputWriter, outputs_to_recycle
 from .overlaps import require_disjoint
 from .references import References, hold, take
 from .results import ResultWriter, pending_places
 from .selftest import is_supported
 from .signature import Signature
-from .state import ARENA, ERROR, EXPLAIN, FALLBACK, GUARD, UNEXPLAINED, State
+from .state import ARENA, BLOCKS, ERROR, EXPLAIN, FALLBACK, GUARD, UNEXPLAINED, State
 
 KEPT_BYTES: Final = 64 << 20
 """How much memory an entry keeps for its results by default: twice the 32 MiB from which glibc's `malloc` maps memory
@@ -157,9 +158,25 @@ class _Entry:
         if count <= _MOST_IN_PLACE:
             for number in range(count):
                 self._require_pair(w.offset(pairs, 16 * number), mismatch)
-            return
-        with w.loop(constant(I64, 0), constant(I64, 2 * count), constant(I64, 2)) as each:
-            self._require_pair(w.gep(pairs, I64, each.index), mismatch)
+        else:
+            with w.loop(constant(I64, 0), constant(I64, 2 * count), constant(I64, 2)) as each:
+                self._require_pair(w.gep(pairs, I64, each.index), mismatch)
+        if len(guard.blocks):
+            self._require_blocks(len(guard.blocks), mismatch)
+
+    def _require_blocks(self, count: int, mismatch: str) -> None:
+        """Branch to the label unless each block of the guard is what it was."""
+        w = self.w
+        w.declare(COMPARE, I32, [PTR, PTR, I64])
+        blocks = array_data(w, from_state(w, BLOCKS))
+        with w.loop(constant(I64, 0), constant(I64, 3 * count), constant(I64, 3)) as each:
+            block = w.gep(blocks, I64, each.index)
+            passed = [w.load(block, PTR), field(w, block, 8), field(w, block, 16, I64)]
+            inside = ", ".join(register.typed for register in passed)
+            differs = w.value(I32, f"call i32 @{COMPARE}({inside})")
+            proceed = w.new_label("same")
+            w.branch_if(w.icmp("eq", differs, constant(I32, 0)), proceed, mismatch)
+            w.begin(proceed)
 
     def _require_pair(self, pair: Register, mismatch: str) -> None:
         w = self.w

@@ -3,24 +3,27 @@
 A guard is a list of pairs of words, an address and what must be there, which the entry compares one after the other:
 1. For each dictionary of variables, where it keeps its keys, and values that lie apart from these.  As long as that is
    so, its entries lie where they did.
-2. For each variable, the entry of the dictionary, or the cell, that holds its value; for a list and an array, where it
-   keeps its elements, and words of these.
+2. For each variable, the entry of the dictionary, or the cell, that holds its value; for a collection or an array,
+   where it keeps its elements and how many, and these.
+Behind them is a list of blocks of more than some words, each of which must be what it was: long lists and large arrays.
 
-Variables are read in place, without a call into Python: a nanosecond for three of them.  What does not match goes to
-the fallback, as arguments that do not fit.
+Variables are read in place, without a call into Python: a nanosecond for three of them, and blocks at the speed of
+memory.  What does not match goes to the fallback, as arguments that do not fit.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import field
 from functools import cache
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from ...core.lazy_dataclass import dataclass
 from ...core.types import Array
 from .selftest import is_supported
 
@@ -30,9 +33,8 @@ _Holder: TypeAlias = (
 WatchedVariable: TypeAlias = "tuple[_Holder, Any, object]"
 """Its holder, its name, and what it holds.
 
-Of a dictionary, the name `...` stands for how many keys it has; of a list, the value is how many elements it has, and
-the first of them; of a set, its elements, and what its table holds now is looked at; of an array, the name is byte
-offsets, and the value all of its bytes, or the words that are there.
+The name `...` stands for all that is in a dictionary, list, set or array, and "frozen" for that an array cannot be
+written to; what these hold is looked at in memory.  A value that is `missing` is not in its dictionary.
 """
 
 # CPython 3.11 to 3.13: PyDictObject, PyDictKeysObject, PyCellObject, PyFunctionObject, PyListObject and PySetObject of
@@ -49,35 +51,72 @@ _GENERAL: Final = 0
 _SPLIT_FIRST: Final = 8 if sys.version_info >= (3, 13) else 0
 """Where the values of a dictionary lie that shares its keys with others, those of objects of a class."""
 _CODE: Final = 48
+_DEFAULTS: Final = (56, 64)
 _LENGTH: Final = 16
 _ITEMS: Final = 24
 _DATA: Final = 16
+_DIMENSIONS: Final = 32
+_DTYPE: Final = 56
+_FLAGS: Final = 64
 _FILLED: Final = 16
 _COUNTED: Final = 24
 _MASK: Final = 32
 _TABLE: Final = 40
-_MOST_PLACES: Final = 32
-"""Of a set's table, each an element and its hash; of a larger one those that are looked at lie evenly."""
 _WORD: Final = 8
 """Bytes that native code compares at once, and of a pointer."""
 
 
+_MOST_PAIRS: Final = 32
+"""Words of a block that are compared as pairs, 0.4 ns each; a longer one takes a call, and 8 ns for a kilobyte."""
+_Block: TypeAlias = "tuple[int, bytes]"
+"""An address, and what must be there."""
+
+
+@dataclass(eq=False, slots=True)
+class _Places:
+    """What is to be looked at."""
+
+    pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    blocks: list[_Block] = field(default_factory=list[_Block])
+
+    def add(self, *addresses: int) -> None:
+        """Words that must stay as they are."""
+        self.pairs += ((address, _word(address)) for address in addresses)
+
+    def add_block(self, address: int, size: int) -> None:
+        """So many bytes that must."""
+        words = range(address, address + size - _WORD + 1, _WORD)
+        if size % _WORD or len(words) > _MOST_PAIRS:
+            self.blocks.append((address, ctypes.string_at(address, size)))
+        else:
+            self.add(*words)
+
+
 class Guard:
-    """The pairs for some variables.  The caller keeps these and what they hold alive."""
+    """The places of some variables.  The caller keeps these and what they hold alive."""
 
-    __slots__ = ("pairs",)
+    __slots__ = ("_kept", "blocks", "pairs")
 
-    def __init__(self, variables: Sequence[WatchedVariable]) -> None:
-        self.pairs: Array = np.zeros((len(_pairs(variables)), 2), np.int64)
+    def __init__(self, variables: Sequence[WatchedVariable], missing: object = None) -> None:
+        found = _places(variables, missing)
+        self.pairs: Array = np.zeros((len(found.pairs), 2), np.int64)
+        self.blocks: Array = np.zeros((len(found.blocks), 3), np.int64)
+        """Address, address of what must be there, and bytes."""
+        self._kept: list[Array] = []
 
-    def update(self, variables: Sequence[WatchedVariable]) -> bool:
+    def update(self, variables: Sequence[WatchedVariable], missing: object = None) -> bool:
         """Look where they are now; whether that is known of all."""
-        found = _pairs(variables)
-        if len(found) > len(self.pairs):
+        found = _places(variables, missing)
+        if len(found.pairs) > len(self.pairs) or len(found.blocks) > len(self.blocks):
             return False
-        found += [(_ALWAYS, 0)] * (len(self.pairs) - len(found))
-        self.pairs[:] = found
-        return not any(address == _NOWHERE for address, _ in found)
+        found.pairs += [(_ALWAYS, 0)] * (len(self.pairs) - len(found.pairs))
+        self.pairs[:] = np.array(found.pairs, np.int64).reshape(-1, 2)
+        kept = [np.frombuffer(content, np.uint8) for _, content in found.blocks]
+        self.blocks[:] = 0
+        for k, ((address, _), one) in enumerate(zip(found.blocks, kept, strict=True)):
+            self.blocks[k] = address, one.ctypes.data, one.nbytes
+        self._kept = kept
+        return not any(address == _NOWHERE for address, _ in found.pairs)
 
 
 def can_guard() -> bool:
@@ -85,89 +124,104 @@ def can_guard() -> bool:
     return is_supported() and _layout_holds()
 
 
-def _pairs(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
+def _places(variables: Sequence[WatchedVariable], missing: object) -> _Places:
+    found = _Places()
     dicts: dict[int, dict[Any, Any]] = {}
     named: set[int] = set()
     for one in variables:
         held: Any = one[0]  # whose elements isinstance leaves Any
         if isinstance(one[0], dict):
             dicts[id(held)] = held
-        if one[1] is not ...:
-            named.add(id(held))
-    places = {address: _entries(one) for address, one in dicts.items() if address in named}
-    pairs: list[tuple[int, int]] = []
+            if one[1] is not ...:
+                named.add(id(held))
+    entries = {address: _entries(one) for address, one in dicts.items() if address in named}
     for address in dicts:
-        pairs.append((address + _KEYS, _word(address + _KEYS)))
+        found.add(address + _KEYS)
         if _word(address + _SPLIT_VALUES):
-            pairs.append((address + _SPLIT_VALUES, _word(address + _SPLIT_VALUES)))
+            found.add(address + _SPLIT_VALUES)
     for holder, name, value in variables:
         held = holder
         match holder:
             case dict() if name is ...:
-                assert isinstance(value, int)
-                pairs.append((id(held) + _USED, value))
+                _add_entries(found, held)
+            case dict() if value is missing and missing is not None:
+                _add_absence(found, id(held))
             case dict():
-                pairs.append((places[id(held)].get(name, _NOWHERE), id(value)))
+                found.pairs.append((entries[id(held)].get(name, _NOWHERE), id(value)))
             case CellType():
-                pairs.append((id(holder) + _CONTENT, id(value)))
+                is_empty = value is missing and missing is not None
+                found.pairs.append((id(holder) + _CONTENT, 0 if is_empty else id(value)))
             case FunctionType():
-                pairs.append((id(holder) + _CODE, id(value)))
+                found.add(id(holder) + _CODE, *(id(holder) + offset for offset in _DEFAULTS))
             case list():
-                pairs += _of_list(held, value)
+                found.add(id(held) + _ITEMS, id(held) + _LENGTH)
+                found.add_block(_word(id(held) + _ITEMS), _WORD * len(held))
             case set():
-                pairs += _of_set(held)
+                found.add(*(id(held) + offset for offset in (_TABLE, _MASK, _FILLED, _COUNTED)))
+                size = 2 * _WORD * (_word(id(held) + _MASK) + 1)
+                found.add_block(_word(id(held) + _TABLE), size)
+            case np.ndarray() if name == "frozen":
+                _add_flags(found, holder)
             case np.ndarray():
-                pairs += _of_array(holder, name, value)
+                _add_array(found, holder)
             case _:
-                pairs += _of_slot(holder, name, value)
-    return pairs
+                found.pairs.append(_of_slot(holder, name, value))
+    return found
 
 
-def _of_list(held: list[Any], value: Any) -> Iterator[tuple[int, int]]:
-    count, *elements = value
-    items = _word(id(held) + _ITEMS)
-    yield id(held) + _ITEMS, items
-    yield id(held) + _LENGTH, count
-    for k, element in enumerate(elements):
-        yield items + _WORD * k, id(element)
+def _add_entries(found: _Places, held: dict[Any, Any]) -> None:
+    """How many keys there are, and all entries of the table, or the values that lie apart."""
+    keys, values = _word(id(held) + _KEYS), _word(id(held) + _SPLIT_VALUES)
+    count = _word(keys + _COUNT)
+    found.add(id(held) + _USED, keys + _COUNT)
+    if values:
+        found.add_block(values + _SPLIT_FIRST, _WORD * count)
+    else:
+        first, width = _table(keys)
+        found.add_block(first, _WORD * width * count)
 
 
-def _of_set(held: set[Any]) -> Iterator[tuple[int, int]]:
-    """Where its table is, how full, and what is in it."""
-    address, table = id(held), _word(id(held) + _TABLE)
-    for offset in (_TABLE, _MASK, _FILLED, _COUNTED):
-        yield address + offset, _word(address + offset)
-    places = _word(address + _MASK) + 1
-    for k in range(0, places, -(-places // _MOST_PLACES)):
-        yield table + 2 * _WORD * k, _word(table + 2 * _WORD * k)
+def _add_absence(found: _Places, address: int) -> None:
+    """A key that is added is a new entry in the table."""
+    found.add(_word(address + _KEYS) + _COUNT)
+    if _word(address + _SPLIT_VALUES):
+        found.add(address + _USED)
 
 
-def _of_slot(held: object, name: str, value: object) -> Iterator[tuple[int, int]]:
+def _add_flags(found: _Places, array: Any) -> None:
+    """Of an array and of those that it is a view of."""
+    address, base = id(array), array.base
+    found.add(address + _FLAGS)
+    if isinstance(base, np.ndarray):
+        _add_flags(found, array.base)
+
+
+def _add_array(found: _Places, array: Array) -> None:
+    """Where it is, its shape and its type, and the memory that it lies in."""
+    address = id(array)
+    found.add(address + _DATA, address + _DIMENSIONS, address + _DTYPE)
+    if array.ndim:
+        found.add_block(_word(address + _DIMENSIONS), 2 * _WORD * array.ndim)
+    low = high = _word(address + _DATA)
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        low += min(stride, 0) * (extent - 1)
+        high += max(stride, 0) * (extent - 1)
+    if array.nbytes:
+        found.add_block(low, high + array.itemsize - low)
+
+
+def _of_slot(held: object, name: Any, value: object) -> tuple[int, int]:
     """An attribute of a class with `__slots__`; Python alone looks at it if it is not where CPython puts it."""
     owner = next((cls for cls in type(held).__mro__ if name in vars(cls)), None)
-    if owner is None or owner.__base__ is None:
-        return
-    slots = sorted(key for key, one in vars(owner).items() if isinstance(one, MemberDescriptorType))
+    if owner is None or owner.__base__ is None or not isinstance(vars(owner)[name], _SLOT):
+        return _NOWHERE, 1
+    slots = sorted(key for key, one in vars(owner).items() if isinstance(one, _SLOT))
     address = id(held) + owner.__base__.__basicsize__ + _WORD * slots.index(name)
-    if address + _WORD <= id(held) + type(held).__basicsize__ and _word(address) == id(value):
-        yield address, id(value)
+    is_inside = address + _WORD <= id(held) + type(held).__basicsize__
+    return (address, id(value)) if is_inside and _word(address) == id(value) else (_NOWHERE, 1)
 
 
-def _of_array(array: Array, offsets: Sequence[int], value: Any) -> Iterator[tuple[int, int]]:
-    """Its elements lie in one piece, or Python alone looks at them."""
-    data = _word(id(array) + _DATA)
-    if not array.flags.c_contiguous:
-        return
-    yield id(array) + _DATA, data
-    if array.nbytes < _WORD:  # what is beside it changes as well, at times
-        yield from ((at, _word(at)) for at in [data // _WORD * _WORD] * bool(array.nbytes))
-        return
-    is_whole = len(value) == array.nbytes
-    for k, offset in enumerate(offsets):
-        at = offset if is_whole else _WORD * k
-        yield data + offset, int.from_bytes(value[at : at + _WORD], sys.byteorder, signed=True)
-
-
+_SLOT: Final = MemberDescriptorType
 _ZEROS: Final = np.zeros(2, np.int64)
 _NOWHERE: Final = _ZEROS.ctypes.data
 """An address of a word that no value has."""
@@ -175,13 +229,18 @@ _ALWAYS: Final = _NOWHERE + _WORD
 """One of a word that is 0."""
 
 
+def _table(keys: int) -> tuple[int, int]:
+    """Where the entries of a dictionary begin, and of how many words each is: hash, key and value, or the last two."""
+    head = (ctypes.c_uint8 * _INDICES).from_address(keys)
+    first = keys + _INDICES + (1 << head[_INDEX_BYTES])
+    return first, 3 if head[_KIND] == _GENERAL else 2
+
+
 def _entries(variables: dict[Any, Any]) -> dict[Any, int]:
     """The address of each value."""
     keys, values = _word(id(variables) + _KEYS), _word(id(variables) + _SPLIT_VALUES)
-    head = (ctypes.c_uint8 * _INDICES).from_address(keys)
     count = _word(keys + _COUNT)
-    first = keys + _INDICES + (1 << head[_INDEX_BYTES])
-    width = 3 if head[_KIND] == _GENERAL else 2  # hash, key and value, or the last two
+    first, width = _table(keys)
     table = (ctypes.c_int64 * (width * count)).from_address(first)
     places = {
         key: values + _SPLIT_FIRST + _WORD * k
@@ -214,17 +273,33 @@ def _layout_holds() -> bool:
     names["v7"] = held
     numbers: dict[Any, Any] = {k: object() for k in (1, 7, 5)}
     shared: dict[Any, Any] = vars(_Probe(held, object()))
+    array = np.arange(3)
     watched: list[WatchedVariable] = [
         *((one, name, one[name]) for one in (names, numbers, shared) for name in one),
-        *((one, ..., len(one)) for one in (names, numbers, shared)),
         (CellType(held), None, held),
-        (cast(FunctionType, _word), None, _word.__code__),
-        ([held, 1], None, (2, held, 1)),
-        (np.arange(3), (0, 8, 16), np.arange(3).tobytes()),
     ]
     one, many = {held}, {object() for _ in range(11)}
+    groups: list[tuple[Any, set[int]]] = [
+        ([held, 1], {id(held), 2}), (one, {id(held), 1, 7}), (many, {*map(id, many), 11, 31}),
+        *((one, {*map(id, one.values()), len(one)}) for one in (names, numbers, shared)),
+        (array, {array.ctypes.data, id(array.dtype), 0, 1, 2, 3, 8}),
+    ]  # fmt: skip
     return (
-        all(address != _NOWHERE and _word(address) == word for address, word in _pairs(watched))
-        and {id(held), 1, 7} <= {word for _, word in _of_set(one)}
-        and {*map(id, many), 11, 31} <= {word for _, word in _of_set(many)}
+        all(address != _NOWHERE and _word(address) == word for address, word in _words_of(watched))
+        and all(
+            words <= {word for _, word in _words_of([(one, ..., None)])} for one, words in groups
+        )
+        and {id(can_guard.__code__), 0}
+        <= {word for _, word in _words_of([(cast(FunctionType, can_guard), None, None)])}
     )
+
+
+def _words_of(variables: Sequence[WatchedVariable]) -> list[tuple[int, int]]:
+    """All that is looked at, as pairs."""
+    found = _places(variables, None)
+    more = [
+        (address + k, int.from_bytes(content[k : k + _WORD], sys.byteorder, signed=True))
+        for address, content in found.blocks
+        for k in range(0, len(content), _WORD)
+    ]
+    return found.pairs + more

@@ -31,7 +31,8 @@ ARRAY_TYPE: Final = 5
 TUPLE_TYPE: Final = 6
 KEPT: Final = 7
 GUARD: Final = 8
-_FIRST: Final = 9
+BLOCKS: Final = 9
+_FIRST: Final = 10
 
 UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
 
@@ -99,6 +100,7 @@ class State:
             TUPLE_TYPE: tuple,
             KEPT: kept,
             GUARD: None if guard is None else guard.pairs,
+            BLOCKS: None if guard is None else guard.blocks,
             **{self.dtype(name): STORAGE[name] for name in self.dtypes},
             **{self.cls(cls): cls for cls in self.classes},
             **{self.marker(number): marker for number, marker in enumerate(markers)},

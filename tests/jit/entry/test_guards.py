@@ -16,7 +16,12 @@ pytestmark = pytest.mark.skipif(not can_guard(), reason="another layout of objec
 
 def holds(guard: Guard) -> bool:
     """As native code reads it: one pair after the other."""
-    return all(ctypes.c_int64.from_address(int(at)).value == word for at, word in guard.pairs)
+    return all(
+        ctypes.c_int64.from_address(int(at)).value == word for at, word in guard.pairs
+    ) and all(
+        ctypes.string_at(int(at), int(size)) == ctypes.string_at(int(was), int(size))
+        for at, was, size in guard.blocks
+    )
 
 
 def test_pairs_are_of_this_value_in_this_place() -> None:
@@ -78,28 +83,35 @@ def test_slots_lie_where_they_are_looked_for(name: str) -> None:
     assert holds(guard)
 
 
+def set_item(holder: Any, key: Any, value: Any) -> None:
+    holder[key] = value
+
+
 def test_what_lies_inside_of_values() -> None:
     """Each of these is seen, and so is that it is undone; what else changes there is not."""
     settings, numbers, items = Settings(), {1: 2.5, "x": 3.5}, [1.5, 2.5]
     held: dict[Any, Any] = vars(settings)
     array, small = np.arange(5, dtype=np.float32), np.ones(3, np.int8)
+    large, view, long = np.zeros(3000), np.zeros((4, 6))[:, ::-2], [object() for _ in range(100)]
 
     def helper() -> int:
         return 1
 
     code, few, many = helper.__code__, {1.5, 2.5}, set(range(20))
     variables: list[Any] = [
-        (held, "rate", settings.rate), (numbers, 1, numbers[1]), (numbers, ..., 2), (helper, None, code),
-        (items, None, (2, *items)), (array, (0, 8, 12), array.tobytes()), (small, (0,), small.tobytes()),
-        (few, None, frozenset(few)), (many, None, frozenset(many)),
+        (held, "rate", settings.rate), (numbers, 1, numbers[1]), (numbers, ..., None), (helper, None, code),
+        (few, ..., None), (many, ..., None),
+        *((one, ..., None) for one in (items, array, small, large, view, long)),
     ]  # fmt: skip
     guard = Guard(variables)
     assert guard.update(variables) and holds(guard)
-    settings.other, numbers["x"] = None, None
+    settings.other = None
     assert holds(guard)
     changes: list[tuple[Any, Any, Any, Any]] = [
-        (setattr, settings, "rate", 7.5), (dict.__setitem__, numbers, 1, 7.5), (list.__setitem__, items, 1, 7.5),
-        *((np.ndarray.__setitem__, array, k, 7.5) for k in range(5)), (np.ndarray.__setitem__, small, 2, 7),
+        (setattr, settings, "rate", 7.5), (set_item, numbers, 1, 7.5), (set_item, items, 1, 7.5),
+        *((set_item, array, k, 7.5) for k in range(5)), (set_item, small, 2, 7),
+        *((set_item, large, k, 7.5) for k in (0, 1777, 2999)), (set_item, long, 77, None),
+        *((set_item, view, k, 7.5) for k in ((0, 0), (3, 2))), (set_item, numbers, "x", 7.5),
         (setattr, helper, "__code__", holds.__code__),
     ]  # fmt: skip
     for change, holder, name, value in changes:
@@ -108,7 +120,8 @@ def test_what_lies_inside_of_values() -> None:
         assert not holds(guard), (holder, name)
         change(holder, name, before)
         assert holds(guard)
-    for group, other in ((few, 1.5), (many, 7)):
+    groups: list[tuple[Any, Any]] = [(few, 1.5), (many, 7)]
+    for group, other in groups:
         group.discard(other)
         assert not holds(guard)
         group.add(99)
