@@ -60,7 +60,7 @@ lamb lion LBFGS ASGD Adadelta Adafactor Adamax Muon NAdam RAdam Rprop SparseAdam
 clip_grad_norm_ clip_grad_norm clip_by_global_norm | nk.optim.clip_by_global_norm(slopes, 1.0) | of a struct of slopes
 lr_scheduler scheduler schedules | nk.optim.adam(1e-3) | see its learning_rate
 utils data DataLoader Dataset TensorDataset | x[i:i + 64] | batches are slices of arrays, by Python's `for`
-functional F lax numpy jnp np scipy special xp | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
+functional F ops signal polynomial emath lax numpy jnp np scipy special xp | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
 experimental debug config | nk.debug_nans() | see docs/functions.md for what there is
 device cuda mps to cpu gpu devices local_devices device_count device_put device_get default_device set_default_device | nk.staged | code runs on the CPU, and data stays where it is
 synchronize block_until_ready | f(x) | a call returns when its results are there
@@ -328,6 +328,12 @@ array_equiv | nk.all(x == y) | a comparison
 around | nk.round(x, 2) | NumPy's other name of it
 interpolation map_coordinates grid_sample | nk.interp(x, xp, fp) | NNKit has none of images: gather the neighbours, `image[i, j]`, and weigh them
 where_ select_scatter_ | nk.where(c, x, y) | element by element
+stats distributions | nk.random.normal(key, (2, 3)) | samplers are in nk.random; a density is an expression
+testing | nk.check_gradients(f, x) | results are arrays, for np.testing
+image | nk.interpolate(x, scale_factor=2) | images are tensors
+export onnx hub torchscript | f.llvm(x) | the code of a staged function, as text
+ma masked | nk.where(mask, x) | a mask beside the tensor
+nested ragged | nk.segment_sum(x, i, 3) | rows in one tensor, with the numbers of their segments
 cosine_embedding_loss triplet_margin_loss margin_ranking_loss hinge_embedding_loss multi_margin_loss | nk.relu(margin - x + y).mean() | NNKit has none: a margin is a line of yours
 gaussian_nll_loss poisson_nll_loss ctc_loss soft_margin_loss | nk.cross_entropy(logits, labels) | NNKit has others than this: a loss is a line of yours
 max_pool1d_with_indices max_pool2d_with_indices | nk.max_pool2d(x, 2) | its derivative knows the places
@@ -349,10 +355,10 @@ csingle clongdouble complexfloating complex_ conjugate conj_physical adjoint vie
 object_ str_ bytes_ void character datetime64 timedelta64 flexible | nk.i64 | elements are numbers and truth values: encode others as integers
 quantize_per_tensor dequantize qint8 quint8 qint32 | x.cast(nk.i8) | NNKit has no quantized tensors: scale, round and cast
 sparse_coo_tensor sparse_csr_tensor to_sparse sparse | nk.segment_sum(values, rows, n) | NNKit has no sparse tensors: values with their indices
-autocast GradScaler | nk.matmul(x, y, accumulate=nk.f32) | element types are written: x.cast(nk.f16)
+amp autocast GradScaler | nk.matmul(x, y, accumulate=nk.f32) | element types are written: x.cast(nk.f16)
 set_num_threads get_num_threads set_flush_denormal use_deterministic_algorithms set_float32_matmul_precision default_matmul_precision | nk.staged | the same results with any number of threads, which NNKIT_NUM_THREADS sets
 enable_x64 disable_jit ensure_compile_time_eval | nk.staged | element types are written, and calls are compiled
-make_mesh Mesh NamedSharding with_sharding_constraint Device | nk.vmap(f) | code runs on the cores of one CPU
+distributed multiprocessing sharding backends make_mesh Mesh NamedSharding with_sharding_constraint Device | nk.vmap(f) | code runs on the cores of one CPU
 closure_convert custom_linear_solve custom_root linear_transpose | nk.linearize(f)(x) | its map has a transpose; nk.fixed_point differentiates a solution
 functional_call functionalize stack_module_state | f(params, x) | a model is a function of its parameters already
 named_call named_scope | nk.staged | functions have names in f.ir
@@ -362,7 +368,7 @@ is_nonzero is_tensor_like iterable isscalar | x.ndim == 0 | known while staging
 check_tracer_leaks checking_leaks | nk.debug_nans() | a Rep that leaves its function is an error anyway
 fromstring fromfile fromregex genfromtxt loadtxt savetxt from_file | nk.Tensor2D(np.loadtxt("file")) | NumPy reads files
 array_repr array_str array2string format_float_positional printoptions get_printoptions | nk.print(x) | when the program runs; outside it is repr(t)
-from_dlpack to_dlpack DLPack | nk.Tensor2D(np.from_dlpack(array)) | by NumPy's array
+dlpack from_dlpack to_dlpack DLPack | nk.Tensor2D(np.from_dlpack(array)) | by NumPy's array
 hard_silu | nk.hard_swish(x) | its other name
 standardize | nk.layer_norm(x) | mean 0 and variance 1
 logmeanexp | nk.logsumexp(x, axis=0) - math.log(n) | a composition

@@ -80,6 +80,7 @@ hard_silu | nk.hard_swish(x) | its other name
 soft_sign softsign | x / (1 + abs(x)) | a composition
 sparse_plus sparse_sigmoid squareplus | nk.softplus(x) | or a composition
 scaled_matmul scaled_dot_general grouped_mm scaled_mm | x @ y | of one element type
+utils parametrize parametrizations prune clip_grad_norm_ | nk.optim.clip_by_global_norm(slopes, 1.0) | norms of slopes are in nk.optim; parameters are values
 compact setup sow perturb | nk.Struct | a model is a function of a Struct of its parameters
 vmap checkpoint remat scan cond | nk.checkpoint(f) | the transformations are in nnkit itself
 """

@@ -74,12 +74,14 @@ def of_tensor(name: str, public: Iterable[str]) -> str:
     found = _equivalent(OF_TENSOR, name)
     if not found and name in _methods():
         found = f"`t.numpy().{name}()`, or `x.{name}()` inside a staged function"
-    if not found and _function(name, "t"):
-        found = f"`nk.{name}(x)` inside a staged function; of data, `nk.{name}(nk.const(t)).eval()`"
-    found = found or _alike(name, public, "t.{}")
     if not found and not name.startswith("_") and hasattr(np.ndarray, name):
         found = f"`t.numpy().{name}`: NumPy's, of its memory as an array"
-    staged = "" if found else _of_rep(name) or _of_package(name)
+    if not found and name not in rows(OF_REP) and _function(name, "t"):
+        found = f"`nk.{name}(x)` inside a staged function; of data, `nk.{name}(nk.const(t)).eval()`"
+    staged = "" if found else _of_rep(name)
+    found = found or (f"inside a staged function, {staged}" if staged else "")
+    found = found or _alike(name, public, "t.{}")
+    staged = "" if found else _of_package(name)
     return found or (f"inside a staged function, {staged}" if staged else "")
 
 

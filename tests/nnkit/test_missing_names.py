@@ -88,6 +88,7 @@ COMMON: dict[str, str] = {
         take_along_axis tan tanh tensordot tile topk trace transpose trapezoid trapz tri tril tril_indices triu
         triu_indices true_divide trunc uint8 union1d unique unravel_index unstack unwrap vander var vdot vstack where
         zeros zeros_like
+        fft special stats testing functional distributions distributed
         jit grad value_and_grad vmap pmap jacfwd jacrev hessian jvp vjp linearize checkpoint remat custom_jvp custom_vjp
         eval_shape make_jaxpr device_put device_get devices block_until_ready named_call pure_callback debug numpy lax
         nn random tree_util tree_map Array ShapeDtypeStruct config scan cond switch while_loop fori_loop map
@@ -269,6 +270,10 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "begins otherwise": (lambda: NK.ulog, "module 'nnkit' has no attribute 'ulog'"),
     "tensor's in place": (lambda: DATA.clamp_(0.0), "inside a staged function, `x.clip(0.0, 1.0)`"),  # type: ignore[attr-defined]
+    "tensor's choice": (
+        lambda: DATA.where(DATA > 0),
+        "inside a staged function, `nk.where(condition, x, y)`",
+    ),  # type: ignore[attr-defined]
     "tensor's array": (lambda: DATA.tobytes(), "`t.numpy().tobytes`: NumPy's"),  # type: ignore[attr-defined]
     "function's spelling": (lambda: double.irr(DATA), "did you mean `f.ir`?"),  # type: ignore[attr-defined]
 }
