@@ -27,6 +27,7 @@ from .staging.primitive import (
     is_index,
     rank_error,
     shape_error,
+    staging_error,
     unsupported_error,
 )
 from .staging.rep import Rep
@@ -70,13 +71,20 @@ def matmul(x: Any, y: Any, /, *, accumulate: Any = None) -> Rep:
 
 def concat(arrays: Sequence[Any], /, axis: int = 0) -> Rep:
     """Tensors one after the other along an existing axis."""
+    _check_several(arrays, "concat")
     return Rep(primitive.concatenate([as_rep(x).expression for x in arrays], axis))
 
 
 def stack(arrays: Sequence[Any], axis: int = 0) -> Rep:
     """Tensors of one shape along a new axis."""
+    _check_several(arrays, "stack")
     reps = [as_rep(x) for x in arrays]
     return concat([rep.expand_dims(axis) for rep in reps], axis)
+
+
+def _check_several(arrays: Any, name: str) -> None:
+    if isinstance(arrays, Rep):
+        raise staging_error(f"{name} takes a list of tensors, not a Rep", f"`{name}([x, y])`")
 
 
 def flip(m: Any, axis: Any = None) -> Rep:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from types import FunctionType, MethodType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..core.errors import DTypeError, NNKitError, RankError
 from ..core.lazy_dataclass import dataclass
@@ -137,11 +137,21 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
         raise staging_error(
             f"{what} is called with {number if arguments else 'no arguments'}, which "
             f"{name} does not take",
-            _of_pairs(function, arguments)
+            _of_pairs(function, arguments) or PARAMETERS.get(what, "")
             if arguments
             else "it reads the values around it: `lambda: f(x)`",
         ) from None
     return call_user(what, function, *arguments)
+
+
+PARAMETERS: Final = {
+    "the body of fori": "the number of the iteration and what is carried: `lambda i, x: ...`",
+    "the body of scan": "what is carried and an element: `lambda carry, x: ...`, which returns both",
+    "the body of fold": "what is carried and an element: `lambda carry, x: ...`",
+    "the body of while_loop": "what is carried, one value or one tuple: `lambda carry: ...`",
+    "the test of while_loop": "what is carried, one value or one tuple: `lambda carry: ...`",
+}
+"""What the functions of loops are given."""
 
 
 def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Self, cast
 
 from ..core.ops import ArgMax, ArgMin, Combinator, composed
+from ..core.types import BOOL
 from . import primitive
 from .accumulation import accumulated
 from .expression import Expression
@@ -65,6 +66,11 @@ class Reductions(RepBase):
         def compute(x: Expression) -> Expression:
             return primitive.compose_along("mean", composed.mean, x, axis, keepdims=keepdims)
 
+        if (spec := primitive.tensor_of(self.expression, "mean")).dtype == BOOL:
+            raise primitive.dtype_error(
+                f"mean takes float elements, not {spec.words}",
+                "`x.cast(f32).mean()` is the share that is true",
+            )
         return self._made(accumulated("mean", accumulate, compute, self.expression))
 
     def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Self:

@@ -15,6 +15,7 @@ from nnkit import (
     NNKitError,
     RankError,
     ShapeError,
+    StagingError,
     const,
     f32,
     f64,
@@ -185,6 +186,12 @@ row("arange of booleans", DTypeError, "1 is a number, not boolean", "nk.arange(2
     on(lambda x: nk.arange(2, nk.boolean), V))
 row("two numbers", DTypeError, "cannot add two Python numbers: one must be a tensor", "nk.add(1, 2)")(
     on(lambda x: nk.add(1, 2), V))
+row("mean of truth values", DTypeError, "mean takes float elements, not Tensor1D[boolean]", "(x > 0.0).mean()",
+    "help: `x.cast(f32).mean()` is the share that is true")(on(lambda x: (x > 0.0).mean(), V))
+row("concat of several", StagingError, "concat takes a list of tensors, not a Rep", "nk.concat(x, x)",
+    "help: `concat([x, y])`")(on(lambda x: nk.concat(x, x), V))
+row("stack of several", StagingError, "stack takes a list of tensors, not a Rep", "nk.stack(x, x)",
+    "help: `stack([x, y])`")(on(lambda x: nk.stack(x, x), V))
 row("select of numbers", DTypeError, "select between two Python numbers: one of them must be a tensor",
     "nk.select(x > 0.0, 1, 2)",
     "help: say which element type, `nk.where(condition, nk.const(i64(1)), 2)`")(

@@ -169,7 +169,8 @@ row("carry of a number", DTypeError, "while_loop carries the Python number 0, wh
 row("carry of a function", StagingError, "fori carries a staged function, not a Rep or a tuple of Reps")(
     on(lambda x: fori(0, 3, lambda i, c: c, f), V))
 row("body of one parameter", StagingError,
-    "the body of fori is called with 2 arguments, which <lambda> does not take", "fori(0, 3, lambda c: c, x)")(
+    "the body of fori is called with 2 arguments, which <lambda> does not take", "fori(0, 3, lambda c: c, x)",
+    "help: the number of the iteration and what is carried")(
     on(lambda x: fori(0, 3, lambda c: c, x), V))
 row("staged body of another arity", StagingError, "f takes 3 arguments (x, w, b), not 2", "fori(0, 3, f, x)",
     "note: f is defined here")(on(lambda x: fori(0, 3, f, x), M))
