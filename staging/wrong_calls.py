@@ -132,6 +132,16 @@ HABITS: Final[Mapping[str, str]] = MappingProxyType(
 what is said of that.
 """
 
+WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "num_segments": "say how many there are: an extent cannot depend on data",
+        "num_classes": "say how many there are: an extent cannot depend on data",
+        "key": "random numbers are functions of a key, `nk.random.key(0)`",
+        "optimizer": "for example `optimizer=nk.optim.adam(1e-3)`",
+    }
+)
+"""What to give where an argument is missing that others do not need."""
+
 _LIKE: Final = 0.6
 """How much alike (`difflib`'s ratio) names are of which one may be meant for the other."""
 
@@ -179,11 +189,12 @@ def _mistake(
         if parameter.name in keywords:
             return f"{name} is given {parameter.name!r} twice: it is {shown}", ""
     missing = [
-        repr(p.name)
+        p.name
         for p in [*by_place[given:], *(p for p in own if p.kind is Parameter.KEYWORD_ONLY)]
         if p.default is Parameter.empty and p.name not in keywords
     ]
-    return f"{name} is called without {' and '.join(missing)}: it is {shown}", ""
+    help = next((WITHOUT[one] for one in missing if one in WITHOUT), "")
+    return f"{name} is called without {' and '.join(map(repr, missing))}: it is {shown}", help
 
 
 def _remedy(keyword: str, own: Sequence[Parameter], taken: set[str]) -> str:

@@ -451,6 +451,19 @@ MISUSES: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "argnums": (lambda x: nk.jacobian(double, argnums=0), "write `wrt=` for `argnums=`"),
     "axes of vmap": (lambda x: nk.vmap(double, 0), "vmap takes at most 1 argument.*`in_axes=`"),
     "several missing": (lambda x: nk.interp(x[0]), "called without 'xp' and 'fp'"),
+    "segments": (
+        lambda x: nk.segment_sum(x, nk.arange(2)),
+        "without 'num_segments'.*extent cannot depend on data",
+    ),
+    "classes": (
+        lambda x: nk.one_hot(nk.arange(2)),
+        "without 'num_classes'.*extent cannot depend on data",
+    ),
+    "no key": (lambda x: nk.dropout(x, 0.5), r"without 'key'.*`nk.random.key\(0\)`"),
+    "given by name": (
+        lambda x: nk.where(x > 0, y=x),
+        "where has no argument 'y'.*give y by position",
+    ),
     "twice": (lambda x: x.sum(0, axis=1), "x.sum is given 'axis' twice"),
     "both bounds": (lambda x: nk.clip(x, 0.0, min=0.0), "takes a bound once"),
     "bincount": (lambda x: nk.bincount(nk.arange(3)), "say how many there are, `bincount"),
