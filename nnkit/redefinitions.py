@@ -5,24 +5,23 @@ functions.  Of all functions that went into a program, this is what is watched: 
 each call, which hands on to Python what does not match; and by Python, wherever a call comes this way.
 
 A gradient is of the function it was given, as Python objects are.  When that function's name is given to another
-definition of it, as when a cell is run again, a call of the gradient warns of it.
+definition of it, as when a cell is run again, a call of the gradient is an error, unless the old one has a name still.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterator, Sequence
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any
 
+from .core.errors import NNKitError
 from .core.lazy_dataclass import dataclass
 from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
-from .staging.location import is_own_frame
+from .staging.primitive import staging_error
 from .staging.read_places import MISSING, ReadVariable
 from .staging.reads import RECORDED, Reads
-from .staging.staged_functions import PythonFunction, Stageable
+from .staging.staged_functions import PythonFunction, Stageable, is_staged_function
 from .static_parameters import unwrapped
 
 
@@ -37,14 +36,32 @@ class SourceDefinition:
     """What the variable held when it was looked at last."""
 
     def look(self) -> None:
-        """Warn if the variable holds another definition of the function by now."""
+        """Raises: StagingError if the variable holds another definition of it by now, and no other holds this one."""
         now = self.function.__globals__.get(self.function.__name__)
         if now is self.held:
             return
+        again = _wrapped(now)
+        if (
+            isinstance(again, FunctionType)
+            and _is_redefined(self.function, again)
+            and not self._is_named()
+        ):
+            raise _redefined(self.made, self.function, again)
         self.held = now
-        again = getattr(now, "__wrapped__", None)
-        if isinstance(again, FunctionType) and _is_redefined(self.function, again):
-            warnings.warn(_redefined(self.made, self.function, again), stacklevel=_user_level())
+
+    def _is_named(self) -> bool:
+        """Whether a variable holds the function: it is meant to be kept.  Notebooks keep what cells show as `_1`."""
+        return any(
+            not name.startswith("_")
+            and is_staged_function(value)
+            and not getattr(value, "is_variant", True)  # as `donate(f)` is
+            and _wrapped(value) is self.function
+            for name, value in list(self.function.__globals__.items())
+        )
+
+
+def _wrapped(function: object) -> object:
+    return getattr(function, "__wrapped__", None)
 
 
 def _is_redefined(one: FunctionType, other: FunctionType) -> bool:
@@ -52,23 +69,15 @@ def _is_redefined(one: FunctionType, other: FunctionType) -> bool:
     return one.__qualname__ == other.__qualname__ and one.__code__ != other.__code__
 
 
-def _redefined(made: str, one: FunctionType, other: FunctionType) -> str:
+def _redefined(made: str, one: FunctionType, other: FunctionType) -> NNKitError:
     places = [location.resolve() for location in map(location_of, (one, other)) if location]
     then, now = (f" at {place.label}" if place else "" for place in places)
     name = one.__name__
-    return (
-        f"{made} is made of {name} as it was defined{then}, and {name} has been defined anew{now}\n"
-        f"  help: make {made} anew, of {name} as it is now"
+    return staging_error(
+        f"{made} is made of {name} as it was defined{then}, and {name} has been defined anew{now}",
+        f"make {made} anew, of {name} as it is now; or keep the old one under another name, `old_{name} = {name}`, "
+        "before it is defined anew",
     )
-
-
-def _user_level() -> int:
-    """How many frames the one of the user's is away from the caller, as `warnings` counts them."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
-    while frame is not None and is_own_frame(frame):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 @dataclass(eq=False)

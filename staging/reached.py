@@ -14,6 +14,7 @@ So it finds more than is read, and not less.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from array import array as PythonArray
 from collections import defaultdict, deque
@@ -213,6 +214,7 @@ class Search:
 
     def _of_class(self, cls: type[Any]) -> Iterator[object]:
         """Its members and those of its bases, and where these would be hidden."""
+        yield _class_of(cls)
         known: set[str] = set()
         for each in reversed(cls.__mro__):
             if not is_user_class(each):
@@ -233,7 +235,8 @@ class Search:
     def _is_only_changed(self, name: str, value: object) -> bool:
         """Whether code only adds to the elements of an attribute, say, and reads none of them."""
         after = self._names.get(name, set())
-        return has_elements(value) and not self._is_reflective and after <= _CHANGING
+        is_read = self._is_reflective or not after or not after <= _CHANGING
+        return has_elements(value) and not is_read
 
     def _function(
         self,
@@ -290,6 +293,8 @@ class Search:
                 if isinstance(sys.modules.get(full), ModuleType):
                     module = sys.modules[full]
                     yield self._slot(sys.modules, full) if is_user_module(module) else None
+        if "getenv" in names.mentioned:
+            yield os.environ
         if not names.mentioned & NAMESPACES:
             return
         for name in names.identifiers:
@@ -333,7 +338,12 @@ class Search:
         if attributes is not None and name in attributes:
             return self._slot(attributes, name, is_inside=True), True
         cls: type[Any] = value if is_instance(value, type) else _class_of(value)
-        for each in cls.__mro__ if value is not None else ():
+        places = cls.__mro__ if value is not None else ()
+        if (
+            cls is value and _class_of(cls) is not type
+        ):  # of a class, what its own class has comes last
+            places += _class_of(cls).__mro__
+        for each in places:
             is_user = is_user_class(each)
             if is_user:  # where it may come to be before it is found
                 self._slot(_members_in(each), name, is_inside=True)

@@ -338,15 +338,14 @@ def test_code_that_is_replaced_in_place() -> None:
     assert notebook.values("f(X)") == [3.0, 6.0]
 
 
-def test_what_is_made_of_a_function_says_that_it_has_been_redefined() -> None:
+def test_what_is_made_of_a_function_that_has_been_redefined_is_an_error() -> None:
+    """At each call, until it is made anew; unless the old function is kept under another name."""
     define = "@nk.staged\ndef f(a: Rep[V]) -> Rep[V]:\n    return a * {}"
     notebook = Notebook(
         "import nnkit as nk\nfrom nnkit import *\nV = Tensor1D[f64]", define.format("2.0")
     )
-    notebook.run(
-        "df, twice, batch, late = nk.gradient(of=f, wrt=0), f, nk.vmap(f), nk.gradient(of=f, wrt=0)\n"
-        "given = nk.donate(f, 0)"
-    )
+    make = "df, batch, late = nk.gradient(of=f, wrt=0), nk.vmap(f), nk.gradient(of=f, wrt=0)\ngiven = nk.donate(f, 0)"
+    notebook.run(make)
     calls: dict[str, Any] = {"df(X)": [2.0, 2.0], "batch(X.numpy()[None])": [[2.0, 4.0]]}
     calls["given(Tensor1D(X.numpy().copy()))"] = [2.0, 4.0]
     for call, value in calls.items():
@@ -355,16 +354,21 @@ def test_what_is_made_of_a_function_says_that_it_has_been_redefined() -> None:
     notebook.run("f, kept = 3, f")
     for call, value in calls.items():
         assert notebook.values(call) == value
-    notebook.run(define.format("5.0"))
-    for call, value in {**calls, "late(X)": [2.0, 2.0]}.items():
-        with pytest.warns(
-            UserWarning,
+    notebook.run("del kept\n" + define.format("5.0"))
+    for call in [*calls, "late(X)"] * 2:
+        with pytest.raises(
+            nk.StagingError,
             match=r"(f_\w+|donate.f.) is made of f as it was defined at <cell>:\d, and f has",
-        ) as said:
-            assert notebook.values(call) == value
-        assert said[0].filename == __file__ or said[0].filename == "<string>"
-        assert notebook.values(call) == value
-    assert notebook.values("twice(X)") == [2.0, 4.0]
+        ) as raised:
+            notebook.values(call)
+        assert "old_f = f" in str(raised.value.__notes__)
+    notebook.run(make + "\nold = f\n" + define.format("7.0"))
+    for call, value in {**calls, "late(X)": [2.0, 2.0]}.items():
+        assert notebook.values(call) == (np.array(value) * 2.5).tolist()
+    assert notebook.values("nk.gradient(of=old, wrt=0)(X)") == [5.0, 5.0]
+    notebook.run("del old\n" + define.format("9.0"))
+    with pytest.raises(nk.StagingError, match="defined anew"):
+        notebook.values("df(X)")
 
 
 def test_functions_that_a_loop_defines_are_no_redefinitions() -> None:

@@ -18,7 +18,7 @@ from nnkit.staging.read_places import MISSING
 X = Tensor1D(np.array([1.0, 2.0]))
 
 SETUP = """
-import collections, contextvars, dataclasses, functools, operator, sys, types
+import collections, contextvars, dataclasses, enum, functools, operator, sys, types
 import numpy as np
 from nnkit import staged
 import settings
@@ -75,6 +75,13 @@ class Under(Twice):
 class InSlots:
     __slots__ = ("it",)
 Point = collections.namedtuple("Point", "it other")
+class Asked(type):
+    pass
+class Of(metaclass=Asked):
+    pass
+class Held(Box):
+    def __get__(self, one, cls=None):
+        return self.it
 def asked(one):
     return one.it
 def through(one):
@@ -199,9 +206,16 @@ WAYS = {
         "items = [{}]\ndef get():\n local = [0]\n local[0] = 1\n return items[0]",
         "get()", "items[0] = {}",
     ),
+    "enumeration": ("class Kind(enum.Enum):\n    it = [{}]", "Kind.it.value[0]", "Kind.it.value[0] = {}"),
+    "class of a class": ("Asked.it = {}", "Of.it", "Asked.it = {}"),
+    "descriptor": ("class Own:\n    it = Held({})", "Own().it", "vars(Own)['it'].it = {}"),
+    "generator": ("items = [{}]\ndef get():\n    yield from items", "[*get()][0]", "items[0] = {}"),
+    "sorted": ("items = [Box({}), Box()]", "sorted(items, key=lambda one: one.it is None)[0].it", "items[0].it = {}"),
+    "inner class": ("it = {}\ndef get():\n    class Own:\n        k = it\n    return Own.k", "get()", "it = {}"),
     "context variable": ("one = contextvars.ContextVar('one')\none.set({})", "one.get()", "one.set({})"),
 }  # fmt: skip
-OF_OBJECTS, OF_FUNCTIONS = ("class of an object", "hidden by an object"), ("default", "code")
+OF_OBJECTS = ("class of an object", "hidden by an object", "class of a class")
+OF_FUNCTIONS = ("default", "code")
 """What is written to a function cannot be written to a method."""
 
 
