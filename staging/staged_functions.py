@@ -404,9 +404,13 @@ def result_of(
         else "return what it holds, `ref.value`"
         if isinstance(returned, Ref)
         else RETURNED.get(
-            type(returned), "return the Rep; a concrete value becomes one by `const(value)`"
+            _class_of(returned), "return the Rep; a concrete value becomes one by `const(value)`"
         ),
     )
+
+
+def _class_of(value: object) -> type[Any]:
+    return type(value)
 
 
 RETURNED: Final[Mapping[type, str]] = {
