@@ -149,6 +149,7 @@ EXAMPLES = {
     "Tensor0D": ">>> Tensor0D(np.float32(0.5))",
     "Tensor3D": ">>> Tensor3D(np.zeros((2, 3, 4), np.float32)).shape",
     "Tensor4D": ">>> Tensor4D(np.zeros((2, 3, 4, 5), np.float32)).ndim",
+    "Tensor5D": ">>> Tensor5D(np.zeros((1, 2, 3, 4, 5), np.float32)).ndim",
     "Dim": ">>> class Batch(Dim): ...\n>>> Tensor2D[f32, Batch]",
     "named": ">>> class Batch(Dim): ...\n>>> nk.named(t, Batch)",
     "Float": ">>> issubclass(f32, Float)",
@@ -186,6 +187,10 @@ EXAMPLES = {
     "nn.conv2d": """>>> p = nn.Conv2d.init(nk.random.key(0), 3, 16, 5)
 >>> apply = nk.fn(nn.Conv2d, Tensor4D[f32])(lambda p, x: nn.conv2d(p, x, stride=2))
 >>> apply(p, np.ones((2, 3, 9, 9), np.float32)).shape""",
+    "nn.Conv3d": """>>> nn.Conv3d.init(nk.random.key(0), 3, 16, 5).weight.shape""",
+    "nn.conv3d": """>>> p = nn.Conv3d.init(nk.random.key(0), 3, 16, 5)
+>>> apply = nk.fn(nn.Conv3d, Tensor5D[f32])(lambda p, x: nn.conv3d(p, x, stride=2))
+>>> apply(p, np.zeros((1, 3, 5, 9, 9), np.float32)).shape""",
     "nn.LayerNorm": """>>> nn.LayerNorm.init(nk.random.key(0), 3)""",
     "nn.layer_norm": """>>> p = nn.LayerNorm.init(nk.random.key(0), 3)
 >>> apply = nk.fn(nn.LayerNorm, Tensor2D[f32])(lambda p, x: nn.layer_norm(p, x))

@@ -49,7 +49,7 @@ _HOMES = {
         left_shift logical_and logical_not logical_or logical_xor nan_to_num right_shift signbit
         where""",
     "contractions": "convolve correlate cross einsum inner kron outer tensordot vdot",
-    "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d",
+    "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",
@@ -89,7 +89,7 @@ _HOMES = {
     "nan_reductions": "nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "normalization": """
         batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
-    "pooling": "avg_pool1d avg_pool2d max_pool1d max_pool2d",
+    "pooling": "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
     "random": "random",
     "reductions": """
         all any argmax argmin count_nonzero cummax cummin cumprod cumsum max mean min prod std sum
@@ -114,7 +114,7 @@ _HOMES = {
     "optim": "optim",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
-        Tensor1D Tensor2D Tensor3D Tensor4D bf16 boolean f16 f32 f64 i8 i32 i64 named""",
+        Tensor1D Tensor2D Tensor3D Tensor4D Tensor5D bf16 boolean f16 f32 f64 i8 i32 i64 named""",
 }
 """Every public name, by the module that has it.
 

@@ -70,15 +70,12 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Rep:
-    """As `conv1d`, of one volume.
+    """As `conv1d`, of volumes.
 
-    Tensors have at most 4 axes, so a kernel has its channels and its depth in one, as PyTorch's has after
-    `weight.reshape(o, -1, k, l)`; and a batch of volumes is (n, c · d, h, w), of which `vmap` takes a function that
-    reshapes each one.
+    Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (o, c / groups, k, k, k), bias (o) →
+        (n, o, places, places, places) or (o, places, places, places).
 
-    Shapes: input (c, d, h, w), weight (o, c / groups · k, k, k), bias (o) → (o, places, places, places).
-
-    Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 2, 1, 2), f32))`
+    Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32))`
     """
     return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -129,6 +126,28 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, *given)
 
 
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Rep:
+    """As `conv_transpose1d`, of volumes.
+
+    Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (c, o / groups, k, k, k), bias (o) →
+        (n, o, places, places, places) or (o, places, places, places).
+
+    Example: `nk.conv_transpose3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32), stride=2)`
+    """
+    given = (stride, padding, output_padding, dilation, groups)
+    return _transposed("conv_transpose3d", 3, input, weight, bias, *given)
+
+
 def _convolved(
     name: str, axes: int, x: Any, kernel: Any, bias: Any,
     stride: Any, padding: Any, dilation: Any, groups: Any,
@@ -140,8 +159,6 @@ def _convolved(
 
     def build(b: Builder, x: Value, kernel: Value) -> Value:
         inside = _channels(name, x, kernel, parts)
-        if axes == 3:
-            kernel = _unfolded(name, b, kernel, inside)
         window, extents = kernel.tensor.shape[2:], x.tensor.shape[2:]
         if kernel.tensor.shape[1] != inside:
             raise ShapeError(
@@ -211,11 +228,9 @@ def _staged(
     given = primitive.tensor_of(weights.expression, name)
     is_batch = spec.rank == axes + 2
     if not (is_batch or spec.rank == axes + 1):
-        ranks = f"{axes + 1} or {axes + 2}" if axes + 2 <= primitive.MAX_RANK else f"{axes + 1}"
-        raise rank_error(f"{name} takes x of rank {ranks}, not a {spec.words}")
-    wanted = min(axes + 2, primitive.MAX_RANK)
-    if given.rank != wanted:
-        raise rank_error(f"{name} takes a kernel of rank {wanted}, not a {given.words}")
+        raise rank_error(f"{name} takes x of rank {axes + 1} or {axes + 2}, not a {spec.words}")
+    if given.rank != axes + 2:
+        raise rank_error(f"{name} takes a kernel of rank {axes + 2}, not a {given.words}")
 
     def one(b: Builder, x: Value, kernel: Value) -> Value:
         if is_batch:
@@ -244,14 +259,3 @@ def _channels(name: str, x: Value, kernel: Value, groups: int) -> int:
     if channels % groups:
         raise ShapeError(f"{name}: {channels} input channels cannot be split into {groups} groups")
     return channels // groups
-
-
-def _unfolded(name: str, b: Builder, kernel: Value, inside: int) -> Value:
-    """The kernel of a volume with its channels and its depth as two axes."""
-    made, folded, *window = kernel.tensor.shape
-    if not inside or folded % inside:
-        raise ShapeError(
-            f"{name}: axis 1 of the kernel {kernel.tensor.words} is channels times depth: {folded} is no multiple of "
-            f"{inside} channels"
-        )
-    return reshaped(b, kernel, (made, inside, folded // inside, *window))

@@ -33,8 +33,8 @@ no_grad inference_mode set_grad_enabled enable_grad is_grad_enabled | nk.stop_gr
 detach lax_stop_gradient | nk.stop_gradient(x) | derivatives take it for a constant
 requires_grad requires_grad_ | nk.gradient(of=f, wrt=0) | `wrt` says what is differentiated
 gradcheck check_grads gradgradcheck | nk.check_gradients(f, x) | against finite differences, of both modes
-tensor as_tensor from_numpy asarray array ndarray Tensor FloatTensor DoubleTensor LongTensor new_tensor frombuffer fromiter asanyarray ascontiguousarray | nk.Tensor2D(array) | the rank is in the name of the class: Tensor0D to Tensor4D
-Tensor5D Tensor6D | nk.Tensor4D(array) | the highest rank is 4
+tensor as_tensor from_numpy asarray array ndarray Tensor FloatTensor DoubleTensor LongTensor new_tensor frombuffer fromiter asanyarray ascontiguousarray | nk.Tensor2D(array) | the rank is in the name of the class: Tensor0D to Tensor5D
+Tensor6D Tensor7D | nk.Tensor5D(array) | the highest rank is 5
 Array DeviceArray ArrayLike | nk.Tensor2D[nk.f32] | an annotation has the rank and the element type
 constant | nk.const(x) | a concrete value as a staged one
 Parameter Variable variable Buffer | nk.Field[nk.Tensor2D[nk.f32]] | parameters are fields of a Struct, which is passed and returned
@@ -51,6 +51,7 @@ Identity identity_layer | x | nothing to call
 LSTM LSTMCell | nk.nn.lstm(p[P.layer], xs) | P.layer is a Field[nn.LSTM]; nn.lstm_cell is one step
 GRU GRUCell | nk.nn.gru(p[P.layer], xs) | P.layer is a Field[nn.GRU]; nn.gru_cell is one step
 RNN RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
+Conv3D | nk.nn.conv3d(p[P.layer], x) | P.layer is a Field[nn.Conv3d]
 MultiheadAttention | nk.nn.attention(p[P.layer], x, heads=8) | P.layer is a Field[nn.MultiHeadAttention]
 TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
 optimizers optax SGD Adam AdamW sgd adam adamw momentum apply_updates Optimizer | nk.optim.adam(1e-3) | nk.optim.training_step makes a step of a loss and of it
@@ -155,7 +156,7 @@ SmoothL1Loss smooth_l1_loss | nk.smooth_l1(x, y) | a function, without a class
 HuberLoss huber_loss | nk.huber(x, y) | a function, without a class
 BCELoss BCEWithLogitsLoss binary_cross_entropy_with_logits sigmoid_cross_entropy sigmoid_binary_cross_entropy bce | nk.binary_cross_entropy(logits, labels) | of logits, in one step
 KLDivLoss kl_div kl | nk.kl_divergence(p, q) | a function, without a class
-BatchNorm1d BatchNorm2d BatchNorm batch_normalization | nk.batch_norm(x) | a function of its parameters
+BatchNorm1d BatchNorm2d BatchNorm3d BatchNorm batch_normalization | nk.batch_norm(x) | a function of its parameters
 RMSNorm rmsnorm | nk.rms_norm(x) | a function of its parameters
 SiLU Swish | nk.silu(x) | a function, without a class
 LeakyReLU leakyrelu | nk.leaky_relu(x) | a function, without a class
@@ -165,11 +166,18 @@ Hardswish hardswish | nk.hard_swish(x) | a function, without a class
 Hardsigmoid hardsigmoid | nk.hard_sigmoid(x) | a function, without a class
 Conv1d Conv1D | nk.conv1d(x, kernel) | a function of its parameters
 Conv2d Conv2D conv conv_general_dilated | nk.conv2d(x, kernel) | a function of its parameters
-ConvTranspose2d conv_transpose | nk.conv_transpose2d(x, kernel) | a function of its parameters
-MaxPool2d MaxPool2D max_pool reduce_window | nk.max_pool2d(x, 2) | a function of its parameters
-AvgPool2d AveragePooling2D avg_pool AdaptiveAvgPool2d | nk.avg_pool2d(x, 2) | a function of its parameters
-Upsample upsample resize image_resize | nk.interpolate | a function of its parameters
-Dropout Dropout2d dropout2d | nk.dropout(x, 0.1, key) | a function of a key
+Conv3d | nk.conv3d(x, kernel) | a function of its parameters
+ConvTranspose1d ConvTranspose1D Conv1DTranspose | nk.conv_transpose1d(x, kernel) | a function of its parameters
+ConvTranspose2d ConvTranspose2D Conv2DTranspose conv_transpose | nk.conv_transpose2d(x, kernel) | a function of its parameters
+ConvTranspose3d ConvTranspose3D Conv3DTranspose | nk.conv_transpose3d(x, kernel) | a function of its parameters
+MaxPool1d MaxPool1D MaxPooling1D | nk.max_pool1d(x, 2) | a function of its parameters
+MaxPool2d MaxPool2D MaxPooling2D max_pool reduce_window | nk.max_pool2d(x, 2) | a function of its parameters
+MaxPool3d MaxPool3D MaxPooling3D | nk.max_pool3d(x, 2) | a function of its parameters
+AvgPool1d AveragePooling1D mean_pool1d | nk.avg_pool1d(x, 2) | a function of its parameters
+AvgPool2d AveragePooling2D avg_pool mean_pool mean_pool2d AdaptiveAvgPool2d | nk.avg_pool2d(x, 2) | a function of its parameters
+AvgPool3d AveragePooling3D mean_pool3d AdaptiveAvgPool3d | nk.avg_pool3d(x, 2) | a function of its parameters
+Upsample upsample UpSampling3D resize image_resize | nk.interpolate | a function of its parameters
+Dropout Dropout2d dropout2d Dropout3d dropout3d | nk.dropout(x, 0.1, key) | a function of a key
 clamp clamp_ clip_ clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | NumPy's name
 arctan2 | nk.atan2(y, x) | the inverse has the short name
 topk | nk.top_k(x, 3) | the greatest, with their indices

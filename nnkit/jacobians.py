@@ -30,7 +30,7 @@ def jacobian(
     gives one Jacobian, a tuple of indices a tuple.  `from_` picks the result.  `mode="auto"` is forward unless the
     parameters have more elements than the result.
     Raises: DifferentiationError for an index out of range or given twice, what is no tensor of floats, or another mode;
-    RankError when a Jacobian would have more than four axes.
+    RankError when a Jacobian would have more than five axes.
 
     Shapes: x (n…), f(x) (m…) → (m…, n…).
     """
@@ -59,7 +59,7 @@ def hessian(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFuncti
     A Hessian has the axes of the parameter twice.  A tuple of indices gives a tuple of tuples: the derivatives by the
     first parameter and each of them, then by the second, and so on.  `from_` picks the result.
     Raises: DifferentiationError for an index out of range or given twice, a parameter that is no tensor of floats, or
-    when the result is not a scalar; RankError when a Hessian would have more than four axes.
+    when the result is not a scalar; RankError when a Hessian would have more than five axes.
 
     Shapes: x (n…), f(x) () → (n…, n…).
     """

@@ -54,6 +54,19 @@ def max_pool2d(
     return _max_pool(windows, input)
 
 
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
+) -> Rep:
+    """As `max_pool1d`, of windows along the last three axes.
+
+    Shapes: input (…, d, h, w) → (…, places, places, places).
+
+    Example: `nk.max_pool3d(m.expand_dims(0), (1, 2, 2))`
+    """
+    windows = _Windows("max_pool3d", 3, kernel_size, stride, padding, bool(ceil_mode))
+    return _max_pool(windows, input)
+
+
 def avg_pool1d(
     input: Any,
     kernel_size: Any,
@@ -92,6 +105,25 @@ def avg_pool2d(
     Example: `nk.avg_pool2d(m, (2, 3))`
     """
     windows = _Windows("avg_pool2d", 2, kernel_size, stride, padding, bool(ceil_mode))
+    return _avg_pool(windows, input, count_include_pad)
+
+
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    *,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Rep:
+    """As `avg_pool1d`, of windows along the last three axes.
+
+    Shapes: input (…, d, h, w) → (…, places, places, places).
+
+    Example: `nk.avg_pool3d(m.expand_dims(0), (1, 2, 3))`
+    """
+    windows = _Windows("avg_pool3d", 3, kernel_size, stride, padding, bool(ceil_mode))
     return _avg_pool(windows, input, count_include_pad)
 
 

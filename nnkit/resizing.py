@@ -1,4 +1,4 @@
-"""Resizing of signals and images by their nearest elements or linearly, as PyTorch's `interpolate`."""
+"""Resizing of signals, images and volumes by their nearest elements or linearly, as PyTorch's `interpolate`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ from .staging.rep import Rep
 from .staging.rep_base import is_number
 from .staging.spec import as_tuple
 
-_MODES = ("nearest", "linear", "bilinear", "bicubic")
+_MODES: Final = {
+    "nearest": (3, 4, 5),
+    "linear": (3, 4, 5),
+    "bilinear": (4,),
+    "trilinear": (5,),
+    "bicubic": (4,),
+}
+"""The ranks that each is for."""
 _CUBIC: Final = -0.75
 """The slope that cubic pieces have where they meet, as PyTorch has it."""
 
@@ -36,26 +43,28 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
 ) -> Rep:
-    """The signal or image with another number of places along its spatial axes, the third and fourth.
+    """The signal, image or volume with another number of places along its spatial axes, those from the third on.
 
     `size` has the number for each, or `scale_factor` by how much there are more; one number is for all of them.
-    `mode` is "nearest", "linear" (for images "bilinear" as well), or for images "bicubic"; with `align_corners` the
-    first and last places stay where they are, and otherwise the ends of the axis.
+    `mode` is "nearest", "linear" (for images "bilinear" and for volumes "trilinear" as well), or for images "bicubic";
+    with `align_corners` the first and last places stay where they are, and otherwise the ends of the axis.
 
-    Shapes: input (n, c, l) → (n, c, size); input (n, c, h, w) → (n, c, size, size) for a number.
+    Shapes: input (n, c, l) → (n, c, size); input (n, c, h, w) → (n, c, size, size) for a number;
+        input (n, c, d, h, w) → (n, c, size, size, size).
 
     Example: `nk.interpolate(m.expand_dims(0), scale_factor=2, mode="linear")`
     """
     rep, name = as_rep(input), "interpolate"
     spec = primitive.tensor_of(rep.expression, name)
-    if spec.rank not in (3, 4):
-        raise rank_error(f"{name} takes a tensor of rank 3 or 4, not a {spec.words}")
+    if spec.rank not in (3, 4, 5):
+        raise rank_error(f"{name} takes a tensor of rank 3, 4 or 5, not a {spec.words}")
     if mode not in _MODES:
         raise shape_error(
-            f"{name}: mode is 'nearest', 'linear', 'bilinear' or 'bicubic', not {mode!r}"
+            f"{name}: mode is 'nearest', 'linear', 'bilinear', 'trilinear' or 'bicubic', not {mode!r}"
         )
-    if mode == "bicubic" and spec.rank != 4:
-        raise rank_error(f"{name}: mode='bicubic' is for images, of rank 4, not a {spec.words}")
+    if spec.rank not in _MODES[mode]:
+        of = "images, of rank 4" if _MODES[mode] == (4,) else "volumes, of rank 5"
+        raise rank_error(f"{name}: mode={mode!r} is for {of}, not a {spec.words}")
     if (size is None) is (scale_factor is None):
         raise shape_error(f"{name} takes size or scale_factor, one of them")
     if align_corners and mode == "nearest":

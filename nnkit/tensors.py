@@ -1,4 +1,4 @@
-"""Concrete values: dense tensors of rank 0 to 4, their element types, and named dimensions.
+"""Concrete values: dense tensors of rank 0 to 5, their element types, and named dimensions.
 
 A tensor is a thin immutable wrapper around one ndarray.  It asserts rank and element type where a
 value enters the typed world.  Its operators and subscripts (`tensor_operators`) compute with NumPy, by the rules of the
@@ -9,7 +9,7 @@ How the classes relate:
       Ranked                       one whose rank is known
         Tensor0D (Scalar)
         Batched                    one with a leading axis
-          Tensor1D ... Tensor4D
+          Tensor1D ... Tensor5D
 
 `Tensor2D[f32, Batch, In]` is an annotation; `Tensor2D[f32](array)` makes a tensor and checks the
 element type.  The element types are classes as well, so that type checkers can tell them apart, and
@@ -191,7 +191,7 @@ class AnyTensor(TensorOperators):
         """
         name = type(self).__name__
         if not hasattr(self, "rank"):
-            raise RankError(f"{name} has no rank of its own: call one of Tensor0D to Tensor4D")
+            raise RankError(f"{name} has no rank of its own: call one of Tensor0D to Tensor5D")
         core = None if dtype is None else _core(dtype)
         is_given = not isinstance(x, AnyTensor)
         if isinstance(x, AnyTensor):
@@ -386,10 +386,17 @@ class Tensor4D(Batched):
     rank = 4
 
 
+class Tensor5D(Batched):
+    """A tensor of rank 5, as a batch of volumes is."""
+
+    __slots__ = ()
+    rank = 5
+
+
 Scalar = Tensor0D
 Bool: Any = Tensor0D.__class_getitem__(boolean)
 
-RANKED: tuple[type[Ranked], ...] = (Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D)
+RANKED: tuple[type[Ranked], ...] = (Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D)
 """The class for each rank."""
 DTYPES: Mapping[types.DType, type[DType]] = {
     dtype.core: dtype for dtype in (f16, bf16, f32, f64, i8, i32, i64, boolean)

@@ -178,7 +178,7 @@ def residual_spec(halves: LinkableHalves) -> TupleSpec:
 
 
 def narrow_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a residual as a tensor of at most four axes: those before the last three are joined."""
+    """The shape of a residual as a tensor that has a class: the first axes are joined."""
     extra = len(shape) - MAX_RANK
     if extra <= 0:
         return shape

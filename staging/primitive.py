@@ -289,8 +289,8 @@ def checked_rank(rank: int) -> int:
     return rank
 
 
-MAX_RANK = 4
-"""`Tensor0D` to `Tensor4D`: checkers know ranks by classes, of which there are finitely many (docs/typing.md)."""
+MAX_RANK = 5
+"""`Tensor0D` to `Tensor5D`: checkers know ranks by classes, of which there are finitely many (docs/typing.md)."""
 
 
 def arg_extremum(

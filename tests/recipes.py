@@ -74,7 +74,7 @@ from tests.values import Draw, arrays, numbers, shapes
 Recipe: TypeAlias = "Callable[[Draft, type[Op]], Value]"
 
 MAX_ELEMENTS = 96
-MAX_RANK = 4
+MAX_RANK = 5
 
 
 @dataclass(frozen=True)

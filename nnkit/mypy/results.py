@@ -30,7 +30,7 @@ from .dimensions import (
 )
 from .sizes import check_sizes
 
-MAX_RANK = 4  # the highest that has a class, Tensor4D
+MAX_RANK = 5  # the highest that has a class, Tensor5D
 
 
 def operator(ctx: MethodContext) -> Type:

@@ -17,7 +17,7 @@ from typing import NoReturn as _NoReturn
 from .. import missing_names
 from ..staging import tracebacks
 from .attentive import MultiHeadAttention, attention
-from .convolutional import Conv1d, Conv2d, conv1d, conv2d
+from .convolutional import Conv1d, Conv2d, Conv3d, conv1d, conv2d, conv3d
 from .embeddings import Embedding, embedding
 from .initial import init
 from .linear_layers import MLP, Linear, linear, mlp
@@ -30,6 +30,7 @@ __all__ = [
     "MLP",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "Embedding",
     "LayerNorm",
     "Linear",
@@ -38,6 +39,7 @@ __all__ = [
     "attention",
     "conv1d",
     "conv2d",
+    "conv3d",
     "embedding",
     "gru",
     "gru_cell",

@@ -5,7 +5,8 @@ from typing import Any, Generic, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from .. import AnyTensor, Field, Float, Integer, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, f32, i64
+from .. import AnyTensor, Field, Float, Integer, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D
+from .. import f32, i64
 
 class _Unnamed:   # dimensions
     Any: TypeAlias = typing.Any
@@ -39,6 +40,8 @@ def linear(p: Rep[Linear[_F, _A, _B]], x: Rep[Tensor3D[_F, _I, _J, _A]], /) -> R
 @overload
 def linear(p: Rep[Linear[_F, _A, _B]], x: Rep[Tensor4D[_F, _I, _J, _K, _A]], /) -> Rep[Tensor4D[_F, _I, _J, _K, _B]]: ...
 @overload
+def linear(p: Rep[Linear[_F, _A, _B]], x: Rep[Tensor5D[_F, _I, _J, _K, Any, _A]], /) -> Rep[Tensor5D[_F, _I, _J, _K, Any, _B]]: ...
+@overload
 def linear(p: Rep[Linear[_F, _A, _B]], x: Rep[Tensor2D[_F, _I, _A]], /) -> Rep[Tensor2D[_F, _I, _B]]: ...
 class MLP(Struct, Generic[_D]):
     layers: Field[list[Linear[_D]]]
@@ -61,8 +64,14 @@ class Conv2d(Struct, Generic[_D, _In, _Out, _Size]):
     bias: Field[Tensor1D[_D, _Out]]
     @staticmethod
     def init(key: _Key, inputs: int, outputs: int, size: int, /, *, dtype: type[_E] | None=None) -> Conv2d[_E]: ...
+class Conv3d(Struct, Generic[_D, _In, _Out, _Size]):
+    weight: Field[Tensor5D[_D, _Out, _In, _Size, _Size, _Size]]
+    bias: Field[Tensor1D[_D, _Out]]
+    @staticmethod
+    def init(key: _Key, inputs: int, outputs: int, size: int, /, *, dtype: type[_E] | None=None) -> Conv3d[_E]: ...
 def conv1d(p: Rep[Conv1d[_F, _A, _B, Any]], x: Rep[Tensor3D[_F, _I, _A, Any]], /, *, stride: int=1, padding: _LayerPadding=0, dilation: int=1) -> Rep[Tensor3D[_F, _I, _B, Any]]: ...
 def conv2d(p: Rep[Conv2d[_F, _A, _B, Any]], x: Rep[Tensor4D[_F, _I, _A, Any, Any]], /, *, stride: int | tuple[int, int]=1, padding: _LayerPadding=0, dilation: int | tuple[int, int]=1) -> Rep[Tensor4D[_F, _I, _B, Any, Any]]: ...
+def conv3d(p: Rep[Conv3d[_F, _A, _B, Any]], x: Rep[Tensor5D[_F, _I, _A, Any, Any, Any]], /, *, stride: int | tuple[int, int, int]=1, padding: _LayerPadding=0, dilation: int | tuple[int, int, int]=1) -> Rep[Tensor5D[_F, _I, _B, Any, Any, Any]]: ...
 _T = TypeVar('_T', bound=AnyTensor[Any])
 class LayerNorm(Struct, Generic[_D, _Width]):
     weight: Field[Tensor1D[_D, _Width]]
@@ -85,6 +94,8 @@ def embedding(p: Rep[Embedding[_F, Any, _A]], indices: Rep[Scalar[_L]], /) -> Re
 def embedding(p: Rep[Embedding[_F, Any, _A]], indices: Rep[Tensor1D[_L, _I]], /) -> Rep[Tensor2D[_F, _I, _A]]: ...
 @overload
 def embedding(p: Rep[Embedding[_F, Any, _A]], indices: Rep[Tensor3D[_L, _I, _J, _K]], /) -> Rep[Tensor4D[_F, _I, _J, _K, _A]]: ...
+@overload
+def embedding(p: Rep[Embedding[_F, Any, _A]], indices: Rep[Tensor4D[_L, _I, _J, _K, Any]], /) -> Rep[Tensor5D[_F, _I, _J, _K, Any, _A]]: ...
 @overload
 def embedding(p: Rep[Embedding[_F, Any, _A]], indices: Rep[Tensor2D[_L, _I, _J]], /) -> Rep[Tensor3D[_F, _I, _J, _A]]: ...
 _G = TypeVar('_G', bound=Float)

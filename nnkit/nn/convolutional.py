@@ -1,11 +1,11 @@
-"""Convolutions of signals and of images."""
+"""Convolutions of signals, images and volumes."""
 
 from __future__ import annotations
 
 from typing import Any, Generic, Literal, TypeAlias
 
 import nnkit as nk
-from nnkit import Field, Rep, Struct, Tensor1D, Tensor3D, Tensor4D
+from nnkit import Field, Rep, Struct, Tensor1D, Tensor3D, Tensor4D, Tensor5D
 
 from .parameters import A, B, D, E, F, I, In, Key, Out, Size, initialized, parameters, uniform
 
@@ -54,6 +54,26 @@ class Conv2d(Struct, Generic[D, In, Out, Size]):
         return made
 
 
+class Conv3d(Struct, Generic[D, In, Out, Size]):
+    """A convolution of volumes with several channels: `nn.conv3d(p, x)`.
+
+    Shapes: weight (o, c, k, k, k), bias (o).
+    """
+
+    weight: Field[Tensor5D[D, Out, In, Size, Size, Size]]
+    bias: Field[Tensor1D[D, Out]]
+
+    @staticmethod
+    def init(
+        key: Key, inputs: int, outputs: int, size: int, /, *, dtype: type[E] | None = None
+    ) -> Conv3d[E]:
+        """PyTorch's values: weight and bias uniform between ±1/√(inputs · size³)."""
+        fan_in = inputs * size**3
+        makers = [uniform((outputs, inputs, size, size, size), fan_in), uniform((outputs,), fan_in)]
+        made: Conv3d[E] = initialized(Conv3d, key, dtype, makers)
+        return made
+
+
 def conv1d(
     p: Rep[Conv1d[F, A, B, Any]],
     x: Rep[Tensor3D[F, I, A, Any]],
@@ -88,3 +108,21 @@ def conv2d(
     weight, bias = parameters(p, Conv2d, "conv2d")
     options: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation}
     return nk.conv2d(x, weight, bias, **options)
+
+
+def conv3d(
+    p: Rep[Conv3d[F, A, B, Any]],
+    x: Rep[Tensor5D[F, I, A, Any, Any, Any]],
+    /,
+    *,
+    stride: int | tuple[int, int, int] = 1,
+    padding: LayerPadding = 0,
+    dilation: int | tuple[int, int, int] = 1,
+) -> Rep[Tensor5D[F, I, B, Any, Any, Any]]:
+    """The layer applied to volumes; the options are those of `nk.conv3d`.
+
+    Shapes: p of c channels to o, x (n, c, d, h, w) → (n, o, d', h', w').
+    """
+    weight, bias = parameters(p, Conv3d, "conv3d")
+    options: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation}
+    return nk.conv3d(x, weight, bias, **options)

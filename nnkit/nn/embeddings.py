@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, overload
 
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D
 
 from .parameters import A, D, E, F, I, J, K, Key, L, Symbols, Width, initialized, normal, parameters
 
@@ -36,6 +36,10 @@ def embedding(
 def embedding(
     p: Rep[Embedding[F, Any, A]], indices: Rep[Tensor3D[L, I, J, K]], /
 ) -> Rep[Tensor4D[F, I, J, K, A]]: ...
+@overload
+def embedding(
+    p: Rep[Embedding[F, Any, A]], indices: Rep[Tensor4D[L, I, J, K, Any]], /
+) -> Rep[Tensor5D[F, I, J, K, Any, A]]: ...
 @overload
 def embedding(
     p: Rep[Embedding[F, Any, A]], indices: Rep[Tensor2D[L, I, J]], /

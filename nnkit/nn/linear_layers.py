@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Generic, overload
 
 import nnkit as nk
-from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D
 
 from ..staging.primitive import shape_error
 from .parameters import A, B, D, E, F, I, In, J, K, Key, Out, initialized, parameters, uniform
@@ -40,6 +40,10 @@ def linear(
 def linear(
     p: Rep[Linear[F, A, B]], x: Rep[Tensor4D[F, I, J, K, A]], /
 ) -> Rep[Tensor4D[F, I, J, K, B]]: ...
+@overload
+def linear(
+    p: Rep[Linear[F, A, B]], x: Rep[Tensor5D[F, I, J, K, Any, A]], /
+) -> Rep[Tensor5D[F, I, J, K, Any, B]]: ...
 @overload
 def linear(p: Rep[Linear[F, A, B]], x: Rep[Tensor2D[F, I, A]], /) -> Rep[Tensor2D[F, I, B]]: ...
 def linear(p: Any, x: Any, /) -> Rep[Any]:

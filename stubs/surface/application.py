@@ -15,6 +15,7 @@ from .expressions import (
     MAX_ARITY,
     MAX_RANK,
     MAX_RESULTS,
+    OTHER_DIMENSIONS,
     axis_literal,
     commas,
     dims,
@@ -136,7 +137,7 @@ def _basic(rank: int) -> Iterator[str]:
 def _fancy(rank: int) -> Iterator[str]:
     """Integer tensors of one rank: one for the first axis or behind a slice, or two for neighbouring axes."""
     for s in range(1, MAX_RANK - rank + 2):
-        looked_up = dims(s, "PQUV")
+        looked_up = dims(s, OTHER_DIMENSIONS)
         index = rep(tensor(s, looked_up, "Z"))
         row = tensor(rank - 1 + s, [*looked_up, *dims(rank)[1:]])
         whole = f" | tuple[{index}, {WHOLE}]" if rank > 1 else ""

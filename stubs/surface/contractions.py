@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from .expressions import (
     COMMON_LAST,
+    MAX_LISTED,
     MAX_RANK,
+    OTHER_DIMENSIONS,
     RANKS,
     define,
     dims,
@@ -42,6 +44,7 @@ READ = """
     bhqd,bhdk->bhqk bhqd,bkd->bhqk bhqk,bkd->bhqd bqd,kd->bqk bqk,kd->bqd bhij->bij bhij->bih bhij,h->bij
     bhij,hk->bkij bchw->bchw bchw->c bchw->b bchw,c->bchw bchw,bc->bchw bchw->bwhc bchw,co->bohw bhwc,co->bhwo
     bhwc,oc->bhwo bhwc->bc chw->hwc hwc->chw chw,oc->ohw chw->c bijk,bijk->b bijk,bilk->bijl bijk,bikl->bijl
+    bcdhw,oc->bodhw bcdhw->bc bcdhw->bdhwc bdhwc->bcdhw ijk,lm->ijklm abcij,abcjk->abcik abcij,abckj->abcik
 """.split()
 """Subscripts of which checkers know the rank of the result, and with LETTERS for labels; of others, if `rank=` says it.
 
@@ -119,6 +122,8 @@ def _tensordot() -> Iterator[str]:
         for axes in [*forms, *(["tuple[int, int]"] if count == 1 else [])]:
             for r in RANKS:
                 for s in RANKS:
+                    if max(r, s) > MAX_LISTED and min(r, s) > 2:
+                        continue
                     if count <= min(r, s) and r and s and r + s - 2 * count <= MAX_RANK:
                         x, y = rep(plain(r, "N")), rep(plain(s, "N"))
                         default = " = 2" if axes == "Literal[2]" else ""
@@ -131,7 +136,7 @@ def _inner() -> Iterator[str]:
         for s in COMMON_LAST[1:]:
             if r + s - 2 <= MAX_RANK:
                 last = dims(r)[-1]
-                right = [*"PQUV"[: s - 1], last]
+                right = [*OTHER_DIMENSIONS[: s - 1], last]
                 x, y = rep(tensor(r, None, "N")), rep(tensor(s, right, "N"))
                 made = [*dims(r)[:-1], *right[:-1]]
                 yield f"(a: {x}, b: {y}, /) -> {rep(tensor(r + s - 2, made, 'N'))}"

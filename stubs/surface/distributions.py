@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .expressions import (
     COMMON_FIRST,
+    MAX_LISTED,
     MAX_RANK,
     any_axis,
     define,
@@ -49,7 +50,7 @@ def _bernoulli() -> Iterator[str]:
             yield f"({key}, *, shape: {shape_of(r)}) -> {result}"
             likely = wrap.format(tensor(r, None, "F"))
             yield f"({key}, p: {likely}) -> {wrap.format(tensor(r, None, 'boolean'))}"
-            for low in range(r + 1):
+            for low in range(r + 1) if r <= MAX_LISTED else (0, r):
                 given = wrap.format(plain(low, "F"))
                 yield f"({key}, p: {given}, shape: {shape_of(r)}) -> {result}"
 
@@ -75,7 +76,7 @@ def _categorical() -> Iterator[str]:
                     f"(key: {key}, logits: {logits}, axis: {at})"
                     f" -> {wrap.format(without(r, axis, dtype='i64'))}"
                 )
-            for drawn in range(r - 1, MAX_RANK):
+            for drawn in range(r - 1, MAX_LISTED):
                 logits = wrap.format(plain(r, "F"))
                 given, shape = (
                     f"(key: {key}, logits: {logits}, axis: {any_axis(r)}",
@@ -105,7 +106,7 @@ def _truncated() -> Iterator[str]:
             ]
             for pair in pairs:
                 yield f"(key: {key}, lower: {pair[0]}, upper: {pair[1]}) -> {bound}"
-                for high in range(r, MAX_RANK + 1):
+                for high in range(r, MAX_LISTED + 1):
                     given = [x.replace(bound, wrap.format(plain(r, "F"))) for x in pair]
                     yield (
                         f"(key: {key}, lower: {given[0]}, upper: {given[1]}, shape: {shape_of(high)})"

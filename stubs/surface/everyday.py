@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .expressions import (
     COMMON_FIRST,
     COMMON_LAST,
+    MAX_LISTED,
     RANKS,
     any_axis,
     axis_literal,
@@ -17,6 +18,7 @@ from .expressions import (
     ints,
     masked,
     method,
+    operands,
     plain,
     refused,
     rep,
@@ -72,8 +74,8 @@ def bounded(low: str, high: str) -> Iterator[str]:
     rows = [
         f"(a: {large}, {bound.format(small, 'None')}) -> {large}"
         for r in RANKS[1:]
-        for s in range(r)
-        for large, small in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
+        for large in [rep(tensor(r, None, "N"))]
+        for small in operands(r, "N")
         for bound in bounds
     ]
     likes = [f"(a: Rep[NT], {bound.format('Rep[NT]', 'None')}) -> Rep[NT]" for bound in bounds]
@@ -96,34 +98,35 @@ def _where() -> Iterator[str]:
     yield from by_sizes("condition", "x", "y")
     for r in COMMON_LAST:
         value = rep(tensor(r))
-        for s in range(r + 1):
-            mask = f"condition: {rep(tensor(s, dims(r)[r - s :], 'boolean'))}"
+        for mask in [f"condition: {one}" for one in _masks(r)]:
             for dtype, literal in (("F", "float"), ("Z", "int")):
                 number = rep(tensor(r, None, dtype))
                 yield f"({mask}, x: {number}, y: {literal}, /) -> {number}"
                 yield f"({mask}, x: {literal}, y: {number}, /) -> {number}"
             yield f"({mask}, x: {value}, y: {value}, /) -> {value}"
-            if s < r:
-                row, mask = (
-                    rep(tensor(s, dims(r)[r - s :])),
-                    f"condition: {rep(plain(r, 'boolean'))}",
-                )
-                yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
-                yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
+        for row in operands(r):
+            mask = f"condition: {rep(plain(r, 'boolean'))}"
+            yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
+            yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
     yield from _where_or_zero()
     yield from indices("condition", ", /")
+
+
+def _masks(r: int) -> list[str]:
+    """The conditions for a choice of that rank."""
+    own = [rep(tensor(r, None, "boolean"))] if r <= MAX_LISTED else []
+    return [*operands(r, "boolean"), *own]
 
 
 def _where_or_zero() -> Iterator[str]:
     """Of a condition and one choice; the one of lower rank has the last axes of the other."""
     yield "(condition: bool, x: Rep[TT], /) -> Rep[TT]"
     for r in COMMON_LAST:
-        for s in range(r + 1):
-            mask = f"condition: {rep(tensor(s, dims(r)[r - s :], 'boolean'))}"
-            yield f"({mask}, x: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
-            if s < r:
-                mask = f"condition: {rep(tensor(r, None, 'boolean'))}"
-                yield f"({mask}, x: {rep(tensor(s, dims(r)[r - s :]))}, /) -> {rep(tensor(r))}"
+        for mask in _masks(r):
+            yield f"(condition: {mask}, x: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
+        for row in operands(r):
+            mask = f"condition: {rep(tensor(r, None, 'boolean'))}"
+            yield f"({mask}, x: {row}, /) -> {rep(tensor(r))}"
 
 
 def _questions() -> Iterator[str]:
@@ -132,12 +135,14 @@ def _questions() -> Iterator[str]:
     yield from define("logical_not", [f"(x: View[{masked('Any', 'M')}], /) -> Rep[M]"])
     yield "class LogicalFunction:"
     pairs = [
-        (
-            f"x: {rep(tensor(one, dims(r)[r - one :], 'D'))}, y: {rep(tensor(other, dims(r)[r - other :], 'E'))}",
-            r,
-        )
+        (f"x: {one}, y: {other}", r)
         for r in RANKS
-        for one, other in [(r, r), *((r, low) for low in range(r)), *((low, r) for low in range(r))]
+        for x, y in [(rep(tensor(r)), rep(tensor(r, None, "E")))]
+        for one, other in [
+            (x, y),
+            *((x, low) for low in operands(r, "E")),
+            *((low, y) for low in operands(r)),
+        ]
     ]
     yield from method(
         "__call__", [f"(self, {pair}, /) -> {rep(tensor(r, None, 'boolean'))}" for pair, r in pairs]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-MAX_RANK = 4
+MAX_RANK = 5
 MAX_PARAMETERS = 8
 """Of staged and fn."""
 MAX_ARITY = MAX_PARAMETERS + 1
@@ -20,7 +20,16 @@ MAX_RESULTS = 4
 MAX_CARRIED = 3
 """Parts of what fold and scan carry; cond, while_loop and fori take as many as a function has results."""
 RANKS = range(MAX_RANK + 1)
-COMMON_FIRST = (2, 1, 3, 4, 0)
+MAX_LISTED = 4
+"""The highest rank whose permutations, sets of axes and operands are listed, each with the names that are left.
+
+Beyond it a table has one line for many, as mypy compares each line of a table with all others.
+"""
+DIMENSIONS = "IJKLH"
+"""The type variables of the names of dimensions."""
+OTHER_DIMENSIONS = "PQUVW"
+"""Those of a second tensor."""
+COMMON_FIRST = (2, 1, 3, 4, 5, 0)
 COMMON_LAST = COMMON_FIRST[::-1]
 """The ranks of a table: where no overload fits, mypy speaks of the first one, pyright of the last."""
 DTYPES: dict[str, tuple[str, str | None]] = {
@@ -118,12 +127,12 @@ def names(letter: str, count: int, wrap: str = "{}") -> list[str]:
     return [wrap.format(f"{letter}{i}") for i in range(count)]
 
 
-def dims(rank: int, letters: str = "IJKL") -> list[str]:
+def dims(rank: int, letters: str = DIMENSIONS) -> list[str]:
     return list(letters[:rank])
 
 
 def tensor(rank: int, extents: Sequence[str] | None = None, dtype: str = "D") -> str:
-    """Tensor2D[D, I, J]; without `extents` the variables I, J, K, L.  Trailing Any are left out."""
+    """Tensor2D[D, I, J]; without `extents` the variables I, J, K, L, H.  Trailing Any are left out."""
     arguments = list(dims(rank) if extents is None else extents)
     assert len(arguments) == rank <= MAX_RANK, (rank, extents)
     while arguments and arguments[-1] == "Any":
@@ -140,6 +149,13 @@ def without(rank: int, *gone: int, dtype: str = "D") -> str:
     """A tensor of `rank` that has lost some axes."""
     kept = [d for i, d in enumerate(dims(rank)) if i not in gone]
     return tensor(rank - len(gone), kept, dtype)
+
+
+def operands(rank: int, dtype: str = "D") -> list[str]:
+    """The Reps of lower rank that broadcast to a tensor of that rank: with its names, if they are listed."""
+    if rank > MAX_LISTED:
+        return [f"View[AnyTensor[{dtype}]]"]
+    return [rep(tensor(low, dims(rank)[rank - low :], dtype)) for low in range(rank)]
 
 
 def rep(inner: str) -> str:

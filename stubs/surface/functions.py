@@ -12,8 +12,10 @@ from .expressions import (
     COMMON_FIRST,
     COMMON_LAST,
     LITERALS,
+    MAX_LISTED,
     MAX_RANK,
     MAX_RESULTS,
+    OTHER_DIMENSIONS,
     PYTHON,
     RANKS,
     VARIABLES,
@@ -23,6 +25,7 @@ from .expressions import (
     define,
     dims,
     names,
+    operands,
     plain,
     refused,
     rep,
@@ -83,9 +86,8 @@ def binary(family: str) -> Iterator[str]:
             yield f"(x: {literal}, y: Rep[{variable}], /) -> Rep[{variable}]"
     dtype = {"Number": "N", "Float": "F", "Integer": "Z"}[family]
     for high in RANKS[1:]:
-        for low in range(high):
-            large = rep(tensor(high, None, dtype))
-            small = rep(tensor(low, dims(high)[high - low :], dtype))
+        large = rep(tensor(high, None, dtype))
+        for small in operands(high, dtype):
             yield f"(x: {large}, y: {small}, /) -> {large}"
             yield f"(x: {small}, y: {large}, /) -> {large}"
     variable = VARIABLES[family]
@@ -193,13 +195,27 @@ def take() -> Iterator[str]:
     for r in COMMON_FIRST[:-1]:
         for axis in range(r):
             for s in range(MAX_RANK - r + 2):
-                looked_up = dims(s, "PQUV")
+                if max(r, r - 1 + s) > MAX_LISTED:
+                    continue
+                looked_up = dims(s, OTHER_DIMENSIONS)
                 result = tensor(r - 1 + s, [*dims(r)[:axis], *looked_up, *dims(r)[axis + 1 :]])
                 yield (
                     f"(a: {rep(tensor(r))}, indices: {rep(tensor(s, looked_up, 'Z'))},"
                     f" axis: {axis_literal(axis, r)}{'' if axis else ' = 0'}, {options})"
                     f" -> {rep(result)}"
                 )
+    yield from _unnamed_take(options)
+
+
+def _unnamed_take(options: str) -> Iterator[str]:
+    """As `take`, for any axis."""
+    for r in RANKS[1:]:
+        for s in range(MAX_RANK - r + 2):
+            if max(r, r - 1 + s) > MAX_LISTED:
+                given = (
+                    f"a: {rep(plain(r))}, indices: {rep(plain(s, 'Z'))}, axis: {any_axis(r)} = 0"
+                )
+                yield f"({given}, {options}) -> {rep(plain(r - 1 + s))}"
 
 
 def _makers() -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .expressions import MAX_RANK, define, plain, refused, rep, tensor, title
+from .expressions import DIMENSIONS, MAX_RANK, define, plain, refused, rep, tensor, title
 
 NUMBERS = {1: "int | tuple[int]", 2: "int | tuple[int, int]", 3: "int | tuple[int, int, int]"}
 """One for all spatial axes, or one for each."""
@@ -20,9 +20,9 @@ def images() -> Iterator[str]:
     yield title("convolutions, pooling, resizing")
     for axes in (1, 2, 3):
         yield from define(f"conv{axes}d", _convolution(axes, ""))
-    for axes in (1, 2):
+    for axes in (1, 2, 3):
         yield from define(f"conv_transpose{axes}d", _convolution(axes, "output_padding"))
-    for axes in (1, 2):
+    for axes in (1, 2, 3):
         for name, option in (("max", ""), ("avg", ", count_include_pad: bool = True")):
             number = "N" if name == "max" else "F"
             yield from define(f"{name}_pool{axes}d", _pool(axes, number, option))
@@ -37,14 +37,13 @@ def _convolution(axes: int, more: str) -> Iterator[str]:
         options += f", {more}: {numbers} = 0, groups: int = 1, dilation: {numbers} = 1"
     else:
         options += f", dilation: {numbers} = 1, groups: int = 1"
-    kernel = rep(plain(min(axes + 2, MAX_RANK), "F"))
+    kernel = rep(plain(axes + 2, "F"))
     wanted = refused("KernelOfOneRankMoreThanAnElement")
     yield f"(input: Rep[Y], weight: {wanted}, bias: Rep[M] | None = None, *, {options}) -> Rep[Y]"
     for rank in (axes + 1, axes + 2):
-        if rank <= MAX_RANK:
-            x = rep(plain(rank, "F"))
-            bias = f"{rep(plain(1, 'F'))} | None = None"
-            yield f"(input: {x}, weight: {kernel}, bias: {bias}, *, {options}) -> {x}"
+        x = rep(plain(rank, "F"))
+        bias = f"{rep(plain(1, 'F'))} | None = None"
+        yield f"(input: {x}, weight: {kernel}, bias: {bias}, *, {options}) -> {x}"
 
 
 def _pool(axes: int, number: str, option: str) -> Iterator[str]:
@@ -54,7 +53,7 @@ def _pool(axes: int, number: str, option: str) -> Iterator[str]:
         " ceil_mode: bool = False"
     )
     for rank in range(axes, MAX_RANK + 1):
-        lead = "IJKL"[: rank - axes]
+        lead = DIMENSIONS[: rank - axes]
         x = rep(plain(rank, number)) if not lead else rep(tensor(rank, None, number))
         result = rep(tensor(rank, [*lead, *["Any"] * axes], number))
         yield f"(input: {x}, {given}{option}) -> {result}"
@@ -64,6 +63,7 @@ def _interpolate(factors: str) -> Iterator[str]:
     for rank, words in (
         (3, "'nearest', 'linear'"),
         (4, "'nearest', 'linear', 'bilinear', 'bicubic'"),
+        (5, "'nearest', 'linear', 'trilinear'"),
     ):
         x, result = (
             rep(tensor(rank, None, "F")),

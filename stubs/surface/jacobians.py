@@ -20,6 +20,7 @@ from .expressions import (
     MAX_INDEX,
     MAX_RANK,
     MAX_SELECTED,
+    OTHER_DIMENSIONS,
     RANKS,
     commas,
     define,
@@ -128,7 +129,7 @@ def _jacobian() -> Iterator[str]:
         for by in RANKS:
             parameters = _one_tensor(index, by)
             for out in range(MAX_RANK + 1 - by):
-                axes = ["P", "Q", "U", "V"][:out]
+                axes = dims(out, OTHER_DIMENSIONS)
                 of = rep(function(parameters, tensor(out, axes, "F")))
                 made = rep(function(parameters, tensor(out + by, [*axes, *dims(by)], "F")))
                 yield f"(of: {of}, *, {_or_first(index)}, {mode}) -> {made}"

@@ -14,7 +14,8 @@ from typing import Any, Generic, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from .. import AnyTensor, Field, Float, Integer, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, f32, i64
+from .. import AnyTensor, Field, Float, Integer, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D
+from .. import f32, i64
 """
 FILES = "parameters initial linear_layers convolutional normalizing embeddings recurrent attentive"
 """In the order in which their names are needed."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .expressions import (
     COMMON_FIRST,
+    RANKS,
     any_axis,
     commas,
     define,
@@ -18,7 +19,7 @@ from .expressions import (
     without,
 )
 
-MATRICES = (2, 3, 4)
+MATRICES = RANKS[2:]
 """The ranks of matrices and of batches of them."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .everyday import bounded, repeats, swaps
-from .expressions import COMMON_FIRST, any_axis, dims, method, rep, tensor
+from .expressions import COMMON_FIRST, RANKS, any_axis, dims, method, rep, tensor
 from .functions import take
 from .sorting import indices, pairs, scatters, searches, sorts
 
@@ -49,7 +49,7 @@ def transposed_matrices() -> Iterator[str]:
         [
             f"(self, x: {rep(tensor(r))}, owner: Any = None, /)"
             f" -> {rep(tensor(r, [*dims(r)[:-2], *dims(r)[-2:][::-1]]))}"
-            for r in (2, 3, 4)
+            for r in RANKS[2:]
         ],
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .expressions import (
     COMMON_FIRST,
+    MAX_LISTED,
     MAX_RANK,
     RANKS,
     any_axis,
@@ -88,7 +89,7 @@ def _quantile() -> Iterator[str]:
     for more, part in ((0, "float | Rep[Tensor0D[F]]"), (1, "Sequence[float] | Rep[Tensor1D[F]]")):
         for r in RANKS:
             for gone in range(r + 1):
-                if r - gone + more > MAX_RANK:
+                if r - gone + more > MAX_RANK or (r > MAX_LISTED and gone not in (1, r)):
                     continue
                 for kept, keep in ((False, "Literal[False] = False"), (True, "Literal[True]")):
                     axis = "None = None" if gone == r else ""
@@ -213,7 +214,7 @@ def square_or_not() -> Iterator[str]:
 def pairs(name: str) -> Iterator[str]:
     """Of `diagonal` and `trace`: the first two axes keep the names of the others."""
     lost, dtype = (1, "D") if name == "diagonal" else (2, "N")
-    for r in (2, 3, 4):
+    for r in RANKS[2:]:
         found = rep(tensor(r - lost, [*dims(r)[2:], *["Any"] * (2 - lost)], dtype))
         start = f"(a: {rep(tensor(r, None, dtype))}, offset: int = 0"
         yield f"{start}, axis1: Literal[0] = 0, axis2: Literal[1] = 1) -> {found}"

@@ -12,10 +12,12 @@ from .everyday import squeezes
 from .expressions import (
     COMMON_FIRST,
     LITERALS,
+    MAX_LISTED,
     MAX_RANK,
     MAX_RESULTS,
     RANKS,
     VARIABLES,
+    any_axis,
     axis_literal,
     batched,
     commas,
@@ -258,7 +260,7 @@ def _products() -> Iterator[tuple[str, str, str]]:
         (["I", "K"], ["K"], ["I"]),
         (["I", "K"], ["K", "J"], ["I", "J"]),
     ]
-    for lead in (["P"], ["P", "Q"]):
+    for lead in (["P"], ["P", "Q"], ["P", "Q", "U"]):
         cases += [
             ([*lead, "I", "K"], ["K"], [*lead, "I"]),
             ([*lead, "I", "K"], ["K", "J"], [*lead, "I", "J"]),
@@ -300,6 +302,10 @@ def _places(me: str) -> Iterator[str]:
 def _places_along(r: int) -> Iterator[tuple[str, str]]:
     """The options and the result for a tensor of that rank, but for the index among all elements."""
     drop, keep = "*, keepdims: Literal[False] = False", "*, keepdims: Literal[True]"
+    if r > MAX_LISTED:
+        yield f"axis: {any_axis(r)}, {drop}", rep(plain(r - 1, "i64"))
+        yield f"axis: {any_axis(r)} | None = None, {keep}", rep(plain(r, "i64"))
+        return
     for i in range(r):
         axis = f"axis: {axis_literal(i, r)}"
         kept = tensor(r, ["Any" if k == i else d for k, d in enumerate(dims(r))], "i64")
@@ -329,6 +335,9 @@ def _reduce_cases(me: str, dtype: str, more: str = "", result: str | None = None
         whole = me.format(tensor(r, None, dtype))
         yield f"({whole}, axis: None = None, {drop}) -> {rep(tensor(0, None, made))}"
     for r in RANKS:
+        if r > MAX_LISTED:
+            yield from _unnamed_reductions(r, me, dtype, made, keep, drop)
+            continue
         whole = me.format(tensor(r, None, dtype))
         yield f"({whole}, axis: None = None, {keep}) -> {rep(plain(r, made))}"
         for count in range(r, 0, -1):
@@ -338,6 +347,19 @@ def _reduce_cases(me: str, dtype: str, more: str = "", result: str | None = None
                 kept = ["Any" if i in axes else d for i, d in enumerate(dims(r))]
                 yield f"({whole}, axis: {axis}, {drop}) -> {rep(without(r, *axes, dtype=made))}"
                 yield f"({whole}, axis: {axis}, {keep}) -> {rep(tensor(r, kept, made))}"
+
+
+def _unnamed_reductions(
+    r: int, me: str, dtype: str, made: str, keep: str, drop: str
+) -> Iterator[str]:
+    """As `_reduce_cases`, by the number of axes alone."""
+    whole, kept = me.format(plain(r, dtype)), rep(plain(r, made))
+    for count in range(r, 0, -1):
+        several = tup([any_axis(r)] * count)
+        axis = several if count > 1 else f"{any_axis(r)} | {several}"
+        yield f"({whole}, axis: {axis}, {drop}) -> {rep(plain(r - count, made))}"
+    some = f"{any_axis(r)} | tuple[{any_axis(r)}, ...] | None = None"
+    yield f"({whole}, axis: {some}, {keep}) -> {kept}"
 
 
 def _shapes() -> Iterator[str]:
@@ -384,7 +406,11 @@ def _transposes() -> Iterator[str]:
     """Reversed axes without arguments, else the permutation written out."""
     for r in RANKS[2:]:
         yield f"(self: {rep(tensor(r))}) -> {rep(tensor(r, dims(r)[::-1]))}"
-    for r in RANKS[2:]:
+    for r in RANKS[MAX_LISTED + 1 :]:
+        axes = commas(f"p{i}: int" for i in range(r))
+        yield f"(self: {rep(plain(r))}, {axes}, /) -> {rep(plain(r))}"
+        yield f"(self: {rep(plain(r))}, axes: {ints(r)}, /) -> {rep(plain(r))}"
+    for r in RANKS[2 : MAX_LISTED + 1]:
         for permutation in itertools.permutations(range(r)):
             axes = commas(f"p{i}: Literal[{p}]" for i, p in enumerate(permutation))
             result = tensor(r, [dims(r)[p] for p in permutation])

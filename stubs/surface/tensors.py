@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .expressions import (
+    DIMENSIONS,
     DTYPES,
     MAX_ARITY,
     MAX_PARAMETERS,
     MAX_RANK,
+    OTHER_DIMENSIONS,
     PYTHON,
     RANKS,
     REFUSED,
@@ -25,13 +27,13 @@ from .expressions import (
 )
 
 COPY = ", *, copy: bool | None = None"
-PARAMETERS = ["I_", "J_", "K_", "L_"]
+PARAMETERS = [f"{d}_" for d in DIMENSIONS]
 """The dimensions as parameters of the tensor classes, where they have a default."""
 
 
 def header() -> Iterator[str]:
     yield from template("prelude")
-    for d in "IJKLPQUV":
+    for d in DIMENSIONS + OTHER_DIMENSIONS:
         yield f'{d} = TypeVar("{d}", bound=int)'
     for d in PARAMETERS:
         yield f'{d} = TypeVar("{d}", bound=int, default=Unnamed.Any)'

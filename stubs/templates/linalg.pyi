@@ -3,12 +3,13 @@ from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from . import Float, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, f32, f64, i64
+from . import Float, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, Tensor5D, f32, f64, i64
 
 F = TypeVar("F", f32, f64)
 I = TypeVar("I", bound=int)
 J = TypeVar("J", bound=int)
 K = TypeVar("K", bound=int)
 L = TypeVar("L", bound=int)
+H = TypeVar("H", bound=int)
 P = TypeVar("P", bound=int)
 FT = TypeVar("FT", bound=Float)

@@ -31,7 +31,7 @@ import nnkit as nk
 from nnkit.core.evaluate import evaluate
 from nnkit.core.types import Array
 
-MAX_RANK: Final = 4
+MAX_RANK: Final = 5
 STEP: Final = 1e-6
 SCALES: Final = (1.0, 0.75, 0.5)
 """Elements of a batch are the arguments times these, so that what is sorted, positive or definite stays so."""

@@ -190,8 +190,8 @@ row("lost ellipsis", StagingError, "einsum cannot read '...j->j': the axes of '.
 row("no string", StagingError, "einsum takes a string like 'ij,jk->ik' first")(on(lambda x: nk.einsum(x, x), M))
 row("declared rank", RankError, "einsum: 'ij->i' gives a tensor of rank 1, not of rank 2",
     'nk.einsum("ij->i", x, rank=2)')(on(lambda x: nk.einsum("ij->i", x, rank=2), M))
-row("rank 5", RankError, "einsum: the result would have rank 5; tensors have at most 4")(
-    on(lambda x: nk.einsum("ij,kl,m->ijklm", x, x, x[0]), M))
+row("rank 6", RankError, "einsum: the result would have rank 6; tensors have at most 5")(
+    on(lambda x: nk.einsum("ij,kl,mn->ijklmn", x, x, x), M))
 row("truth values", DTypeError, "einsum takes numbers, not Tensor1D[boolean]", "", "help: cast it")(
     on(lambda x: nk.einsum("i->", x), L))
 row("types", DTypeError, "outer takes tensors of one element type, not Tensor2D[f32] and Tensor1D[i32]",

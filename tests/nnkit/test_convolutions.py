@@ -116,7 +116,7 @@ def pool(x: Array, window: Any, stride: Any, padding: Any, function: Any, fill: 
     return result
 
 
-SIGNAL, IMAGES = normal(2, 4, 7), normal(2, 2, 5, 4)
+SIGNAL, IMAGES, VOLUMES = normal(2, 4, 7), normal(2, 2, 5, 4), normal(2, 2, 3, 4, 2)
 
 
 def test_laws_of_convolutions() -> None:
@@ -129,7 +129,7 @@ def test_laws_of_convolutions() -> None:
             (x, kernel),
             tolerance=1e-13,
             order=order,
-            batched=(0, 1) if x.ndim < 4 else (),
+            batched=(0, 1) if x.ndim < 5 else (),
         )
 
     row("conv1d", SIGNAL, normal(3, 4, 3), 2)
@@ -141,14 +141,9 @@ def test_laws_of_convolutions() -> None:
     row("conv2d", IMAGES, normal(3, 2, 3, 2), padding="same", stride=(2, 1))
     row("conv2d", IMAGES, normal(4, 1, 2, 3), padding=(1, 2), dilation=(2, 1), groups=2)
     row("conv2d", IMAGES, normal(1, 2, 1, 1), stride=2)
-    volume, kernel = normal(2, 3, 4, 3), normal(3, 2, 2, 2, 2)
-    rows["conv3d"] = Row(
-        lambda x, k: nk.conv3d(x, k, padding=(1, 0, 1)),
-        lambda x, k: conv(x[None], k.reshape(3, 2, 2, 2, 2), padding=(1, 0, 1))[0],
-        (volume, kernel.reshape(3, 4, 2, 2)),
-        tolerance=1e-13,
-        order=1,
-    )
+    row("conv3d", VOLUMES, normal(3, 2, 2, 1, 2), 2, padding=(1, 0, 1), stride=(2, 1, 2))
+    row("conv3d", VOLUMES, normal(2, 1, 2, 2, 1), padding="same", dilation=(1, 2, 1), groups=2)
+    row("conv3d", VOLUMES, normal(1, 2, 3, 1, 2), padding=((0, 1), (1, 0), (0, 0)))
     rows["bias"] = Row(
         nk.conv2d,
         lambda x, k, b: conv(x, k) + b[:, None, None],
@@ -158,6 +153,12 @@ def test_laws_of_convolutions() -> None:
         lambda x, k, b: nk.conv2d(x, k, b, padding=1),
         lambda x, k, b: (conv(x[None], k, padding=1) + b[:, None, None])[0],
         (IMAGES[0], normal(3, 2, 2, 2), normal(3)),
+        batched=(0,),
+    )
+    rows["one volume"] = Row(
+        lambda x, k, b: nk.conv3d(x, k, b, stride=2, padding=1),
+        lambda x, k, b: (conv(x[None], k, 2, 1) + b[:, None, None, None])[0],
+        (VOLUMES[0], normal(3, 2, 2, 2, 2), normal(3)),
         batched=(0,),
     )
     check(rows)
@@ -219,6 +220,8 @@ def test_laws_of_transposed_convolutions() -> None:
         ("conv_transpose1d", SIGNAL, normal(4, 1, 2), {"dilation": 2, "stride": 3}),
         ("conv_transpose2d", IMAGES, normal(2, 3, 3, 2), {"stride": 2, "output_padding": 1}),
         ("conv_transpose2d", IMAGES, normal(2, 2, 2, 2), {"groups": 2, "padding": 1}),
+        ("conv_transpose3d", VOLUMES, normal(2, 3, 2, 1, 2), {"stride": 2, "output_padding": 1}),
+        ("conv_transpose3d", VOLUMES, normal(2, 1, 2, 2, 2), {"groups": 2, "dilation": 2}),
     ):
         renamed = {{"output_padding": "more"}.get(key, key): n for key, n in options.items()}
         rows[f"{name} {options}"] = Row(
@@ -227,8 +230,16 @@ def test_laws_of_transposed_convolutions() -> None:
             (x, kernel),
             tolerance=1e-13,
             order=1,
-            batched=(0, 1) if x.ndim < 4 else (),
+            batched=(0, 1) if x.ndim < 5 else (),
         )
+    rows["one volume"] = Row(
+        lambda x, k: nk.conv_transpose3d(x, k, stride=2),
+        lambda x, k: conv_transpose(x[None], k, 2)[0],
+        (VOLUMES[0], normal(2, 1, 1, 2, 2)),
+        tolerance=1e-13,
+        order=1,
+        batched=(0,),
+    )
     check(rows)
     # it is the gradient of the convolution, with "same" as well
     x, kernel, seed = normal(2, 4, 8), normal(2, 4, 3), normal(2, 2, 4)
@@ -251,6 +262,9 @@ def test_laws_of_pooling() -> None:
         ("avg_pool2d", 2, None, 0),
         ("avg_pool2d", (3, 2), 1, 1),
         ("avg_pool1d", 3, 1, "same"),
+        ("max_pool3d", 2, None, 0),
+        ("max_pool3d", (2, 3, 1), (1, 2, 1), (1, 0, 0)),
+        ("avg_pool3d", (1, 2, 2), 2, ((0, 0), (1, 0), (0, 1))),
     ):
         axes = int(ours[-2])
         sizes = (window,) * axes if isinstance(window, int) else window
@@ -353,6 +367,20 @@ def test_laws_of_resizing() -> None:
             order=1,
             tolerance=1e-13,
         )
+    for size, mode, align in (
+        ((6, 3, 4), "nearest", False),
+        ((5, 2, 3), "trilinear", False),
+        ((2, 6, 2), "linear", True),
+    ):
+        rows[f"{size} {mode} {align}"] = Row(
+            lambda x, s=size, m=mode, a=align: nk.interpolate(x, s, mode=m, align_corners=a),
+            lambda x, s=size, m=mode, a=align: resized(
+                resized(resized(x, 2, s[0], m, a), 3, s[1], m, a), 4, s[2], m, a
+            ),
+            (VOLUMES,),
+            order=1,
+            tolerance=1e-13,
+        )
     rows["signal"] = Row(
         lambda x: nk.interpolate(x, scale_factor=3),
         lambda x: np.repeat(x, 3, 2),
@@ -367,15 +395,6 @@ def test_laws_of_resizing() -> None:
         tolerance=1e-14,
     )
     check(rows)
-
-
-def test_batches_of_volumes() -> None:
-    volumes, kernel = normal(2, 3, 4, 3, 3), normal(2, 3, 2, 2, 2)
-    folded = kernel.reshape(2, 6, 2, 2)
-    one = staged(lambda x, k: nk.conv3d(x.reshape(3, 4, 3, 3), k).reshape(6, 2, 2))
-    found = nk.vmap(one, in_axes=(0, None))(volumes.reshape(2, 12, 3, 3), folded)
-    want = conv(volumes, kernel).reshape(2, 6, 2, 2)
-    np.testing.assert_allclose(np.asarray(found), want, 1e-12, 1e-13)
 
 
 def test_a_tie_of_a_window_splits_evenly() -> None:
@@ -426,9 +445,16 @@ row("types", DTypeError, "conv2d takes tensors of one element type, not Tensor4D
     "help: cast one of them")(on(lambda x, k: nk.conv2d(x, k), X, np.ones((4, 3, 3, 3))))
 row("integers", DTypeError, "conv2d takes float elements, not Tensor4D[i64]")(
     on(lambda x: nk.conv2d(x, x), np.ones((1, 1, 2, 2), np.int64)))
-row("depth", ShapeError,
-    "conv3d: axis 1 of the kernel f32[4, 3, 3, 3] is channels times depth: 3 is no multiple of 2")(
+row("rank of a volume's kernel", RankError, "conv3d takes a kernel of rank 5, not a Tensor4D[f32]", "nk.conv3d(x, k)")(
     on(lambda x, k: nk.conv3d(x, k), ones(2, 3, 8, 8), K))
+row("channels of volumes", ShapeError, "conv3d: the kernel f32[4, 3, 3, 3, 3] takes 3 channels, and 2 are given")(
+    on(lambda x, k: nk.conv3d(x, k), ones(1, 2, 3, 8, 8), ones(4, 3, 3, 3, 3)))
+row("deep kernel", ShapeError, "conv3d: the kernel covers 5 places of spatial axis 0, which has 3")(
+    on(lambda x, k: nk.conv3d(x, k), ones(2, 3, 8, 8), ones(4, 2, 5, 3, 3)))
+row("rank of volumes", RankError, "conv_transpose3d takes x of rank 4 or 5, not a Tensor3D[f32]")(
+    on(lambda x, k: nk.conv_transpose3d(x[0], k), K, ones(1, 1, 1, 1, 1)))
+row("rank of a pool of volumes", RankError, "max_pool3d takes a tensor of rank 3 at least, not a Tensor2D[f32]")(
+    on(lambda x: nk.max_pool3d(x[0, 0], 2), X))
 row("transposed channels", ShapeError,
     "conv_transpose2d: the kernel f32[4, 3, 3, 3] takes 4 channels, and 3 are given")(
     on(lambda x, k: nk.conv_transpose2d(x, k), X, K))
@@ -439,10 +465,14 @@ row("wide padding", ShapeError, "max_pool2d: padding (2, 2) of a window of 2: it
     on(lambda x: nk.max_pool2d(x, 2, padding=2), X))
 row("rank of a pool", RankError, "avg_pool2d takes a tensor of rank 2 at least, not a Tensor1D[f32]")(
     on(lambda x: nk.avg_pool2d(x, 2), ones(3)))
-row("mode", ShapeError, "interpolate: mode is 'nearest', 'linear', 'bilinear' or 'bicubic', not 'cubic'")(
+row("mode", ShapeError, "interpolate: mode is 'nearest', 'linear', 'bilinear', 'trilinear' or 'bicubic', not 'cubic'")(
     on(lambda x: nk.interpolate(x, 4, mode="cubic"), X))
 row("cubic signals", RankError, "interpolate: mode='bicubic' is for images, of rank 4, not a Tensor3D[f32]")(
     on(lambda x: nk.interpolate(x, 4, mode="bicubic"), ones(1, 1, 3)))
+row("linear volumes", RankError, "interpolate: mode='trilinear' is for volumes, of rank 5, not a Tensor4D[f32]")(
+    on(lambda x: nk.interpolate(x, 4, mode="trilinear"), X))
+row("rank to resize", RankError, "interpolate takes a tensor of rank 3, 4 or 5, not a Tensor2D[f32]")(
+    on(lambda x: nk.interpolate(x[0, 0], 4), X))
 row("size or factor", ShapeError, "interpolate takes size or scale_factor, one of them", "nk.interpolate(x)")(
     on(lambda x: nk.interpolate(x), X))
 row("factor", ShapeError, "interpolate: scale_factor is a positive number, or one for each of 2 spatial axes, not -2")(

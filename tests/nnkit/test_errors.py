@@ -86,12 +86,12 @@ row("axis -3", RankError, "axis -3 does not exist: the tensor has rank 2", "nk.c
 row("axis twice", RankError, "axes (0, -2) name an axis twice", "x.max((0, -2))")(on(lambda x: x.max((0, -2)), M))
 row("axis no int", RankError, "an axis is an int, not 0.5", "x.sum(0.5)")(on(lambda x: x.sum(0.5), M))
 row("axis bool", RankError, "an axis is an int, not True", "x.sum(True)")(on(lambda x: x.sum(True), M))
-row("rank 5", RankError, "the result would have rank 5; tensors have at most 4", "x.expand_dims(0)")(
-    on(lambda x: x.expand_dims(0), ones(1, 1, 1, 1)))
-row("rank 5 by reshape", RankError, "the result would have rank 5", "x.reshape(1, 1, 1, 1, 3)")(
-    on(lambda x: x.reshape(1, 1, 1, 1, 3), V))
-row("shape of rank 5", RankError, "zeros: tensors have at most 4 axes, not 5", "nk.zeros((1,) * 5, f32)")(
-    on(lambda x: nk.zeros((1,) * 5, f32), V))
+row("rank 6", RankError, "the result would have rank 6; tensors have at most 5", "x.expand_dims(0)")(
+    on(lambda x: x.expand_dims(0), ones(1, 1, 1, 1, 1)))
+row("rank 6 by reshape", RankError, "the result would have rank 6", "x.reshape(1, 1, 1, 1, 1, 3)")(
+    on(lambda x: x.reshape(1, 1, 1, 1, 1, 3), V))
+row("shape of rank 6", RankError, "zeros: tensors have at most 5 axes, not 6", "nk.zeros((1,) * 6, f32)")(
+    on(lambda x: nk.zeros((1,) * 6, f32), V))
 row("permutation", RankError, "(0, 0) is not a permutation of the axes of Tensor2D[f32]",
     "x.transpose(0, 0)")(on(lambda x: x.transpose(0, 0), M))
 row("T", RankError, "only a matrix has a T, not a Tensor1D[f32]", "x.T", "help: transpose(")(on(lambda x: x.T, V))
@@ -113,8 +113,8 @@ row("labels", RankError, "labels for a Tensor2D[f32] have rank 1, not 2")(
     on(lambda x: nk.cross_entropy(x, x.cast(i32)), M))
 row("subscripts", RankError, "3 subscripts are too many for a Tensor2D[f32]", "x[0, 0, 0]")(
     on(lambda x: x[0, 0, 0], M))
-row("constant of rank 5", RankError, "a constant has rank 5: tensors have at most 4 axes",
-    "x + ones(1, 1, 1, 1, 1)")(on(lambda x: x + ones(1, 1, 1, 1, 1), V))
+row("constant of rank 6", RankError, "a constant has rank 6: tensors have at most 5 axes",
+    "x + ones(1, 1, 1, 1, 1, 1)")(on(lambda x: x + ones(1, 1, 1, 1, 1, 1), V))
 
 # --------------------------------------------------------------------------------------- element types
 row("mixed", DTypeError, "cannot add Tensor1D[f32] and Tensor1D[f64]: element types f32 and f64 differ",
@@ -261,7 +261,7 @@ def test_a_message_reads_as_promised() -> None:
         (("2",), f32, ShapeError, "a shape is a tuple of ints"),
         ((True,), f32, ShapeError, "a shape is a tuple of ints"),
         ((-1, 2), f32, ShapeError, "an axis is negative"),
-        ((1, 1, 1, 1, 1), f32, RankError, "at most 4 axes, not 5"),
+        ((1,) * 6, f32, RankError, "at most 5 axes, not 6"),
         ((2**62, 2**62), f64, ShapeError, "larger than the address space"),
         ((2,), "f32", DTypeError, "an element type is one of"),
         ((2,), np.float32, DTypeError, "an element type is one of"),

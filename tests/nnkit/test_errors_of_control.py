@@ -198,8 +198,8 @@ row("map of a struct", DTypeError, "map takes tensors, not a Layer")(
     on(lambda p: p.map(lambda e: e), layer()))
 row("map to a tuple", StagingError, "map stacks tensors, not a tuple[Tensor1D[f32], Tensor1D[f32]]",
     "x.map(lambda r: (r, r))", "help: use map once for each")(on(lambda x: x.map(lambda r: (r, r)), M))
-row("map to rank 5", RankError, "the result would have rank 5; tensors have at most 4")(
-    on(lambda x: x.map(lambda r: x), ones(1, 1, 1, 1)))
+row("map to rank 6", RankError, "the result would have rank 6; tensors have at most 5")(
+    on(lambda x: x.map(lambda r: x), ones(1, 1, 1, 1, 1)))
 row("map by a value", StagingError, "the function of map must be a function, and is a Tensor2D[f32]", "x.map(x)")(
     on(lambda x: x.map(x), M))
 row("map, in the function", RankError, "cannot multiply Tensor0D[f32]", "e @ e")(

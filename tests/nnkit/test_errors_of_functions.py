@@ -117,8 +117,8 @@ row("struct for a tensor", DTypeError, "argument x of loss must be a Tensor2D[f3
     "loss(layer(), layer())")(lambda: loss(layer(), layer()))
 row("tuple length", DTypeError, "argument p of <lambda> must be a tuple of 2 values, and has 3")(
     lambda: fn(tuple[F1, F1])(lambda p: p[0])((V, V, V)))
-row("rank 5 as argument", RankError, "argument x of <lambda> has rank 5: tensors have at most 4 axes")(
-    on(lambda x: x, ones(1, 1, 1, 1, 1)))
+row("rank 6 as argument", RankError, "argument x of <lambda> has rank 6: tensors have at most 5 axes")(
+    on(lambda x: x, ones(1, 1, 1, 1, 1, 1)))
 row("scalar out of range", DTypeError, "argument n of <lambda>: 300 is out of range of i8: -128 to 127")(
     lambda: fn(Tensor0D[i8])(lambda n: n)(300))
 row("spec as argument", DTypeError, "argument x of <lambda> is spec((3,), f32), which has no data", "",

@@ -129,5 +129,5 @@ def test_wrong_arguments() -> None:
         random.key(2**63)
     with pytest.raises(nk.NNKitError):
         random.uniform(f32(1.0), (2,))
-    with pytest.raises(nk.RankError, match="at most 4"):
-        random.uniform(key, (1,) * 5)
+    with pytest.raises(nk.RankError, match="at most 5"):
+        random.uniform(key, (1,) * 6)

@@ -208,7 +208,7 @@ MISUSE: Final = {
     "linspace of rows": (lambda x: nk.linspace(x, 1.0), "linspace takes scalars"),
     "meshgrid of matrices": (lambda x: nk.meshgrid(x), "meshgrid takes vectors"),
     "indexing": (lambda x: nk.meshgrid(x[0], indexing="ji"), "indexing is 'xy' or 'ij'"),
-    "rank 5": (lambda x: x[None, None, None], "at most 4"),
+    "rank 6": (lambda x: x[None, None, None, None], "at most 5"),
     "None and indices": (lambda x: x[nk.const(np.array([0, 1])), None], "None and a tensor"),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor4D, f64, i32, i64, spec
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor5D, f64, i32, i64, spec
 from nnkit.core.text import parse_module
 from nnkit.core.types import tensor_bytes
 
@@ -276,17 +276,17 @@ def test_halves_without_residuals() -> None:
 
 def test_loops_choices_and_calls() -> None:
     @nk.staged
-    def f(x: Rep[Tensor4D[f64]]) -> Rep[Tensor4D[f64]]:
+    def f(x: Rep[Tensor5D[f64]]) -> Rep[Tensor5D[f64]]:
         def step(i: Any, c: Any) -> Any:
             return nk.cond(c.sum() > 3.0, lambda: nk.sin(c) * x, lambda: nk.exp(-c))
 
         return nk.fori(0, 4, step, x)
 
-    x = rng.standard_normal((2, 3, 2, 2))
+    x = rng.standard_normal((2, 3, 2, 1, 2))
     for save in ("auto", "all", "none"):
         halves = nk.split(f, wrt=0, save=save)
         value, residuals = halves.forward(x)
-        assert all(len(one.shape) <= 4 for one in residuals)
+        assert all(len(one.shape) <= 5 for one in residuals)
         same(halves.backward(residuals, value), nk.vjp(f, wrt=0)(x, value))
 
 

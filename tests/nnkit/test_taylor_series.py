@@ -23,7 +23,7 @@ from nnkit import (
     ShapeError,
     Tensor1D,
     Tensor2D,
-    Tensor4D,
+    Tensor5D,
     bf16,
     f16,
     f32,
@@ -348,10 +348,10 @@ def test_other_elements(dtype: Any, rounding: float) -> None:
         np.testing.assert_allclose(np.asarray(one, np.float64), other, rtol=rounding, atol=rounding)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 3, 2), (2, 0, 3, 1)])
+@pytest.mark.parametrize("shape", [(2, 1, 3, 2, 1), (2, 0, 3, 1, 1)])
 def test_ranks_and_extents(shape: tuple[int, ...]) -> None:
     @nk.staged
-    def f(x: Rep[Tensor4D[f64]]) -> Rep[Tensor4D[f64]]:
+    def f(x: Rep[Tensor5D[f64]]) -> Rep[Tensor5D[f64]]:
         return nk.softmax(nk.tanh(x) * x.sum(1).expand_dims(1))
 
     x = np.random.default_rng(1).normal(size=shape)

@@ -151,7 +151,7 @@ def test_families_make_nothing() -> None:
     with pytest.raises(DTypeError, match="an element type is one of"):
         Float(1.0)
     for cls in (AnyTensor, Ranked, Batched):
-        with pytest.raises(RankError, match="Tensor0D to Tensor4D"):
+        with pytest.raises(RankError, match="Tensor0D to Tensor5D"):
             cls(MATRIX)
 
 
@@ -374,7 +374,7 @@ def test_what_operators_refuse() -> None:
         (lambda: x + Tensor1D([1.0, 2.0, 3.0], f32), ShapeError, "2.*3"),
         (lambda: x @ Tensor1D([1.0], f32), ShapeError, "inner dimensions"),
         (lambda: x + "1", TypeError, "unsupported operand"),
-        (lambda: x + np.ones((1,) * 5, np.float32), RankError, "rank 5|at most 4"),
+        (lambda: x + np.ones((1,) * 6, np.float32), RankError, "rank 6|at most 5"),
     ):
         with pytest.raises(error, match=message):
             operate()
@@ -414,7 +414,7 @@ def test_subscripts_are_those_of_numpy() -> None:
     scalar: Any = f32(1.0)
     for misuse, error, message in (
         (lambda: x[2], IndexOutOfRangeError, r"out of bounds.*shape \[2, 3, 4\]"),
-        (lambda: x[None, None], RankError, "rank 5"),
+        (lambda: x[None, None, None], RankError, "rank 6"),
         (lambda: x[0, 0, 0, 0], IndexOutOfRangeError, "too many indices"),
         (lambda: len(scalar), RankError, "a scalar has no length"),
         (lambda: [*scalar], RankError, "no elements to iterate"),

@@ -18,7 +18,7 @@ from nnkit import (
     Tensor1D,
     Tensor2D,
     Tensor3D,
-    Tensor4D,
+    Tensor5D,
     bf16,
     boolean,
     f16,
@@ -205,9 +205,9 @@ def test_batches_of_batches() -> None:
     cube = numbers(2, 2, 3, 2)
     np.testing.assert_allclose(deep(cube), np.sin(cube), rtol=1e-14)
     # inside, there is more than any tensor of the language has
-    inner = nk.fn(Tensor4D[f64])(lambda t: nk.sin(t).sum())
+    inner = nk.fn(Tensor5D[f64])(lambda t: nk.sin(t).sum())
     np.testing.assert_allclose(
-        nk.staged(lambda t, s: nk.vmap(nk.fn(Number)(lambda a: inner(t * a)))(s))(cube, x),
+        nk.staged(lambda t, s: nk.vmap(nk.fn(Number)(lambda a: inner(t * a)))(s))(cube[None], x),
         [np.sin(cube * a).sum() for a in x],
         rtol=1e-12,
     )
@@ -452,9 +452,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "differs among the elements of the batch",
     ),
     "too large": (
-        lambda: nk.vmap(nk.fn(Number)(lambda x: nk.ones((1, 1, 1, 1), f64) * x))(numbers(2)),
+        lambda: nk.vmap(nk.fn(Number)(lambda x: nk.ones((1,) * 5, f64) * x))(numbers(2)),
         nk.RankError,
-        "would return a tensor of rank 5",
+        "would return a tensor of rank 6",
     ),
     "a scalar": (
         lambda: nk.vmap(nk.staged(lambda x: x * 2.0))(np.float64(1.0)),

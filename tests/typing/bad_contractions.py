@@ -6,7 +6,7 @@ def einsum(m: Rep[Tensor2D[f32]], p: Rep[Tensor2D[boolean]], c: Tensor2D[f32]) -
     nk.einsum(m, m)    # E
     nk.einsum("ij->j", p)    # E
     nk.einsum("ij->j", c)    # E
-    nk.einsum("ij->ij", m, rank=5)    # E
+    nk.einsum("ij->ij", m, rank=6)    # E
     a0: Rep[Tensor1D[f32]] = nk.einsum("ij,jk->ik", m, m)    # E
     a1: Rep[Scalar[f32]] = nk.einsum("ab,cb->ac", m, m, rank=2)    # E
     a2: Rep[Scalar[f32]] = nk.einsum("nd,nk->dk", m, m)    # E

@@ -1,7 +1,7 @@
 """NumPy's everyday functions: lines that both checkers reject."""
 
 import nnkit as nk
-from nnkit import Rep, Tensor1D, Tensor2D, Tensor4D, boolean, f32, f64, i32
+from nnkit import Rep, Tensor1D, Tensor2D, Tensor5D, boolean, f32, f64, i32
 
 
 def rejected(
@@ -10,7 +10,7 @@ def rejected(
     d: Rep[Tensor2D[f64]],
     n: Rep[Tensor1D[i32]],
     b: Rep[Tensor1D[boolean]],
-    t: Rep[Tensor4D[f32]],
+    t: Rep[Tensor5D[f32]],
 ) -> None:
     nk.hypot(n, n)    # E
     nk.atan2(m, d)    # E

@@ -2,7 +2,7 @@
 from __future__ import annotations
 from typing import TypeAlias
 import nnkit as nk
-from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, bf16, boolean, f16, f32, f64, i32, i64, random, spec, staged
+from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor5D, bf16, boolean, f16, f32, f64, i32, i64, random, spec, staged
 Float1D: TypeAlias = Tensor1D[f32]
 Float2D: TypeAlias = Tensor2D[f32]
 class Batch(Dim): ...
@@ -52,7 +52,7 @@ def reductions(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], n: Rep[Tensor2
     e: Rep[Tensor1D[i32]] = m.argmax(axis=0)    # E
     del a, b, c, e
 
-def shapes(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], q: Rep[Tensor4D[f32]]) -> None:
+def shapes(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], q: Rep[Tensor5D[f32]]) -> None:
     m.squeeze(2)    # E
     q.expand_dims(0)    # E
     m.expand_dims(3)    # E
@@ -61,7 +61,7 @@ def shapes(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], q: Rep[Tensor4D[f3
     nk.pad(m, ((0, 1),))    # E
     nk.broadcast_to(m, (3,))    # E
     nk.zeros((2, 3), 0.0)    # E
-    nk.zeros((1, 2, 3, 4, 5), f32)    # E
+    nk.zeros((1, 2, 3, 4, 5, 6), f32)    # E
     a: Rep[Float1D] = nk.zeros((2, 3), f32)    # E
     b: Rep[Float2D] = nk.ones((2, 3), f64)    # E
     nk.arange(3, boolean)    # E
@@ -70,7 +70,7 @@ def shapes(v: Rep[Float1D], m: Rep[Tensor2D[f32, Batch, In]], q: Rep[Tensor4D[f3
     m["w"]    # E
     del a, b
 
-def lookups(table: Rep[Tensor2D[f32, In, Out]], rows: Rep[Tensor1D[i64, Batch]], grid: Rep[Tensor2D[i32]], q: Rep[Tensor4D[f32]], h: Rep[Float1D]) -> None:
+def lookups(table: Rep[Tensor2D[f32, In, Out]], rows: Rep[Tensor1D[i64, Batch]], grid: Rep[Tensor2D[i32]], q: Rep[Tensor5D[f32]], h: Rep[Float1D]) -> None:
     nk.take(table, h)    # E
     nk.take(q, grid)    # E
     nk.take(table, rows, axis=2)    # E

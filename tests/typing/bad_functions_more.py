@@ -154,7 +154,7 @@ def numbers(key: Rep[Scalar[i64]], concrete: Scalar[i64], v: Rep[Tensor1D[i64]])
     random.normal(v, (2, 3))    # E
     random.normal(key, [2, 3])    # E
     random.normal(key, (2, 3), dtype=boolean)    # E
-    random.normal(key, (1, 2, 3, 4, 5))    # E
+    random.normal(key, (1, 2, 3, 4, 5, 6))    # E
     random.normal(key, (2, 3), low=0.0)    # E
     random.uniform(key, (2,), 0.0, 1.0)    # E
     random.uniform(key, (2,), minval="0")    # E

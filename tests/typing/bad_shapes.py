@@ -196,7 +196,7 @@ def shapes(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3
     t.transpose(0, 1, 1)    # E
     q.transpose(0, 1, 2)    # E
     m.reshape(2.0)    # E
-    m.reshape(1, 2, 3, 4, 5)    # E
+    m.reshape(1, 2, 3, 4, 5, 6)    # E
     m.reshape("x")    # E
     v.expand_dims(2)    # E
     v.expand_dims()    # E

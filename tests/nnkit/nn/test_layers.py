@@ -34,6 +34,7 @@ class Layers(Struct):
     mlp: Field[nn.MLP[f64]]
     conv1d: Field[nn.Conv1d[f64]]
     conv2d: Field[nn.Conv2d[f64]]
+    conv3d: Field[nn.Conv3d[f64]]
     layer_norm: Field[nn.LayerNorm[f64]]
     rms_norm: Field[nn.RMSNorm[f64]]
     embedding: Field[nn.Embedding[f64]]
@@ -53,6 +54,7 @@ LAYERS: Layers = random(
         nn.MLP.init(KEY, (4, 5, 6), dtype=f64),
         nn.Conv1d.init(KEY, 3, 5, 2, dtype=f64),
         nn.Conv2d.init(KEY, 2, 3, 3, dtype=f64),
+        nn.Conv3d.init(KEY, 2, 3, 2, dtype=f64),
         nn.LayerNorm.init(KEY, 4, dtype=f64),
         nn.RMSNorm.init(KEY, 4, dtype=f64),
         nn.Embedding.init(KEY, 7, 4, dtype=f64),
@@ -64,7 +66,7 @@ LAYERS: Layers = random(
 X = RNG.normal(size=(3, 2, 4))
 """Two sequences of three steps, or three batches of two."""
 INDICES = np.array([[1, 0, 6], [6, 6, 2]])
-IMAGES = RNG.normal(size=(2, 2, 4, 5))
+IMAGES, VOLUMES = RNG.normal(size=(2, 2, 4, 5)), RNG.normal(size=(2, 2, 2, 3, 4))
 
 
 @nk.staged
@@ -79,6 +81,7 @@ def outputs(p: Rep[Layers], x: Rep[Tensor3D[f64]]) -> Any:
         nn.mlp(p[Layers.mlp], x, activation=nk.tanh),
         nn.conv1d(p[Layers.conv1d], x.transpose(1, 0, 2), padding=1),
         nn.conv2d(p[Layers.conv2d], nk.const(nk.Tensor4D(IMAGES)), stride=2, padding="valid"),
+        nn.conv3d(p[Layers.conv3d], nk.const(nk.Tensor5D(VOLUMES)), stride=2),
         nn.layer_norm(p[Layers.layer_norm], x),
         nn.rms_norm(p[Layers.rms_norm], x, epsilon=0.1),
         nn.embedding(p[Layers.embedding], nk.const(Tensor2D(INDICES))),
@@ -135,14 +138,14 @@ def attention_by_hand(p: Any, x: Any, context: Any, heads: int, causal: bool = F
 
 
 def conv_by_hand(weight: Any, bias: Any, x: Any, stride: int) -> Any:
-    """Of images, without padding."""
-    k = weight.shape[-1]
-    high, wide = ((n - k) // stride + 1 for n in x.shape[2:])
-    found = np.zeros((len(x), len(weight), high, wide))
-    for i in range(high):
-        for j in range(wide):
-            part = x[:, :, i * stride : i * stride + k, j * stride : j * stride + k]
-            found[:, :, i, j] = np.einsum("nchw,ochw->no", part, weight) + bias
+    """Of images or volumes, without padding."""
+    sizes = weight.shape[2:]
+    places = [(n - k) // stride + 1 for n, k in zip(x.shape[2:], sizes, strict=True)]
+    found = np.zeros((len(x), len(weight), *places))
+    for place in np.ndindex(*places):
+        cut = (slice(p * stride, p * stride + k) for p, k in zip(place, sizes, strict=True))
+        part = x[(slice(None), slice(None), *cut)].reshape(len(x), -1)
+        found[(..., *place)] = part @ weight.reshape(len(weight), -1).T + bias
     return found
 
 
@@ -168,6 +171,7 @@ def expected(p: Any) -> list[Any]:
         hidden @ np.asarray(last.weight) + last.bias.numpy(),
         conv1d,
         conv_by_hand(np.asarray(p.conv2d.weight), p.conv2d.bias.numpy(), IMAGES, 2),
+        conv_by_hand(np.asarray(p.conv3d.weight), p.conv3d.bias.numpy(), VOLUMES, 2),
         normal * p.layer_norm.weight.numpy() + p.layer_norm.bias.numpy(),
         X / root * p.rms_norm.weight.numpy(),
         np.asarray(p.embedding.weight)[INDICES],
