@@ -70,7 +70,8 @@ SMOOTH = set(
     conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d linalg.expm
     linalg.matrix_power random.cauchy random.choice random.exponential random.gumbel random.laplace
     random.logistic random.normal random.permutation random.truncated_normal random.uniform nn.attention
-    nn.conv1d nn.conv2d nn.embedding nn.gru nn.gru_cell nn.layer_norm nn.linear nn.lstm nn.lstm_cell nn.rms_norm
+    nn.conv1d nn.conv2d nn.conv3d nn.embedding nn.gru nn.gru_cell nn.layer_norm nn.linear nn.lstm nn.lstm_cell
+    nn.rms_norm
     Rep.T Rep.mT Rep.flatten Rep.fold Rep.map Rep.scan Rep.named Rep.reshape Rep.transpose Rep.shape Bool t.cast
     t.item t.numpy t.tolist""".split()
 )

@@ -47,8 +47,8 @@ INTEGERS = set(
 )
 UNCHECKED = set(
     """hessian jacobian axis_max zip zip_with Rep.at Rep.filter Rep.fold Rep.map Rep.scan Rep.shape Rep.reshape
-    Rep.named named nn.attention nn.conv1d nn.conv2d nn.embedding nn.gru nn.gru_cell nn.layer_norm nn.linear nn.lstm
-    nn.lstm_cell nn.mlp nn.rms_norm random.key Bool t.cast t.item t.numpy t.tolist""".split()
+    Rep.named named nn.attention nn.conv1d nn.conv2d nn.conv3d nn.embedding nn.gru nn.gru_cell nn.layer_norm nn.linear
+    nn.lstm nn.lstm_cell nn.mlp nn.rms_norm random.key Bool t.cast t.item t.numpy t.tolist""".split()
 )
 """Of functions, of structs and of tensors that hold data: tests of their own call them."""
 GROUP = r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)"

@@ -235,7 +235,6 @@ def indexing(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tenso
     m["a"]    # E
     m[x]    # E
     m[m < 0.0]    # E
-    m[...]    # E
     m[0] = v    # E
     del m[0]    # E
     float(s)    # E
