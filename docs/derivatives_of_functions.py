@@ -21,7 +21,12 @@ PERMUTATION = (
 )
 TIES = "ties share it evenly, at every position of the result"
 UPDATES = "of an index that repeats 1 by the last update, 0 by those it replaces; ties of max and min share it evenly"
+OF_NANS = "0 by the elements that are NaN"
 LINES = {
+    "nanmean": OF_NANS,
+    "nanprod": f"{OF_NANS}; by the others the product of the rest",
+    "nansum": OF_NANS,
+    "nanvar": OF_NANS,
     "bincount": "by the weights alone",
     "sort": PERMUTATION,
     "top_k": f"{PERMUTATION}; none by the indices",
