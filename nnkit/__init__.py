@@ -86,7 +86,7 @@ _HOMES = {
         arange broadcast_to concat flip full iota matmul one_hot ones ones_like pad select
         stack stop_gradient take zeros zeros_like""",
     "losses": "binary_cross_entropy huber kl_divergence mse smooth_l1",
-    "nan_reductions": "nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "nan_reductions": "nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar",
     "normalization": """
         batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
     "pooling": "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",

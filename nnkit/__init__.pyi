@@ -7238,6 +7238,7 @@ nanprod: _ReduceNumber
 nanmax: _ReduceNumber
 nanmin: _ReduceNumber
 nanmean: _ReduceFloat
+nanmedian: _ReduceFloat
 nanvar: _SpreadFloat
 nanstd: _SpreadFloat
 @overload
@@ -11269,18 +11270,18 @@ __all__ = [
     'callback', 'foreign', 'fn', 'arange', 'broadcast_to', 'concat', 'flip', 'full', 'iota',
     'matmul', 'one_hot', 'ones', 'ones_like', 'pad', 'select', 'stack', 'stop_gradient', 'take',
     'zeros', 'zeros_like', 'binary_cross_entropy', 'huber', 'kl_divergence', 'mse', 'smooth_l1',
-    'nanmax', 'nanmean', 'nanmin', 'nanprod', 'nanstd', 'nansum', 'nanvar', 'batch_norm',
-    'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm', 'avg_pool1d',
-    'avg_pool2d', 'avg_pool3d', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'random', 'argmax',
-    'argmin', 'count_nonzero', 'cummax', 'cummin', 'cumprod', 'cumsum', 'mean', 'prod', 'std',
-    'var', 'bincount', 'put_along_axis', 'scatter', 'segment_max', 'segment_mean',
-    'segment_min', 'segment_prod', 'segment_sum', 'take_along_axis', 'argwhere', 'flatnonzero',
-    'nonzero', 'array_split', 'expand_dims', 'eye', 'linspace', 'meshgrid', 'moveaxis', 'ravel',
-    'repeat', 'roll', 'squeeze', 'swapaxes', 'tile', 'argsort', 'median', 'percentile',
-    'quantile', 'searchsorted', 'sort', 'top_k', 'interpolate', 'Rep', 'build', 'const', 'tup',
-    'set_cache_limit', 'At', 'Part', 'Ref', 'ref', 'Stacked', 'Binding', 'Field', 'Lens',
-    'Struct', 'asdict', 'fields', 'tree', 'nn', 'optim', 'AnyTensor', 'Batched', 'Bool',
-    'DType', 'Dim', 'Float', 'Integer', 'Logical', 'Number', 'Numpy', 'Ranked', 'Scalar',
-    'Tensor0D', 'Tensor1D', 'Tensor2D', 'Tensor3D', 'Tensor4D', 'Tensor5D', 'bf16', 'boolean',
-    'f16', 'f32', 'f64', 'i8', 'i32', 'i64', 'named',
+    'nanmax', 'nanmean', 'nanmedian', 'nanmin', 'nanprod', 'nanstd', 'nansum', 'nanvar',
+    'batch_norm', 'cosine_similarity', 'group_norm', 'instance_norm', 'normalize', 'rms_norm',
+    'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'max_pool1d', 'max_pool2d', 'max_pool3d',
+    'random', 'argmax', 'argmin', 'count_nonzero', 'cummax', 'cummin', 'cumprod', 'cumsum',
+    'mean', 'prod', 'std', 'var', 'bincount', 'put_along_axis', 'scatter', 'segment_max',
+    'segment_mean', 'segment_min', 'segment_prod', 'segment_sum', 'take_along_axis', 'argwhere',
+    'flatnonzero', 'nonzero', 'array_split', 'expand_dims', 'eye', 'linspace', 'meshgrid',
+    'moveaxis', 'ravel', 'repeat', 'roll', 'squeeze', 'swapaxes', 'tile', 'argsort', 'median',
+    'percentile', 'quantile', 'searchsorted', 'sort', 'top_k', 'interpolate', 'Rep', 'build',
+    'const', 'tup', 'set_cache_limit', 'At', 'Part', 'Ref', 'ref', 'Stacked', 'Binding',
+    'Field', 'Lens', 'Struct', 'asdict', 'fields', 'tree', 'nn', 'optim', 'AnyTensor',
+    'Batched', 'Bool', 'DType', 'Dim', 'Float', 'Integer', 'Logical', 'Number', 'Numpy',
+    'Ranked', 'Scalar', 'Tensor0D', 'Tensor1D', 'Tensor2D', 'Tensor3D', 'Tensor4D', 'Tensor5D',
+    'bf16', 'boolean', 'f16', 'f32', 'f64', 'i8', 'i32', 'i64', 'named',
 ]

@@ -9,11 +9,14 @@ import math
 from typing import Any
 
 from .choices import where
-from .elementwise import sqrt
+from .elementwise import maximum, sqrt
 from .functions import select
 from .reductions import count_nonzero
 from .reps import as_rep
+from .scattering import take_along_axis
+from .sorting import sort
 from .staging import primitive
+from .staging.extents import product
 from .staging.primitive import dtype_error
 from .staging.rep import Rep
 from .tensors import DTYPES, f32
@@ -90,6 +93,32 @@ def nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False)
     square = _variance(_wide(rep), axis, ddof, keepdims)
     root = select(square == 0.0, 0.0, sqrt(select(square == 0.0, 1.0, square)))
     return _rounded(root, rep)
+
+
+def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """The middle element along the axes of what is not NaN, the mean of two; NaN of none.
+
+    Example: `nk.nanmedian(nk.log(y))`
+    """
+    rep = _floats(a, "nanmedian")
+    rank = primitive.tensor_of(rep.expression, "nanmedian").rank
+    axes = primitive.normalize_axes(axis, rank)
+    others = [k for k in range(rank) if k not in axes]
+    rows = rep.transpose(*others, *axes).reshape(
+        *(rep.shape[k] for k in others), product([rep.shape[k] for k in axes])
+    )
+    ordered = sort(select(rows == rows, rows, math.inf))
+    count = count_nonzero(rows == rows, -1, keepdims=True)
+    low, high = (
+        take_along_axis(ordered, place, -1, mode="fill")
+        for place in (maximum((count - 1) // 2, 0), count // 2)
+    )
+    found = select(count % 2 == 1, low, 0.5 * low + 0.5 * high)
+    found = select(count > 0, found, math.nan).squeeze(-1)
+    if keepdims:
+        for k in sorted(axes):
+            found = found.expand_dims(k)
+    return found
 
 
 def _mean(wide: Rep, axis: Any, keepdims: bool) -> Rep:

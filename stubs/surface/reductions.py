@@ -24,6 +24,7 @@ CLASSES = {
     "nanmax": "ReduceNumber",
     "nanmin": "ReduceNumber",
     "nanmean": "ReduceFloat",
+    "nanmedian": "ReduceFloat",
     "nanvar": "SpreadFloat",
     "nanstd": "SpreadFloat",
 }
