@@ -246,7 +246,7 @@ clear_caches empty_cache | f.clear_cache() | each staged function has its own
 donate_argnums donate_argnames | nk.donate(f, 0) | results may take over the memory of arguments
 static_argnums static_argnames partial Partial | @nk.staged | a parameter that is not a Rep is static
 in_axes out_axes | nk.vmap(f, in_axes=(0, None)) | arguments of vmap
-nanquantile nanpercentile | nk.quantile(x, 0.5, axis=0) | NNKit has none: NaN comes last in nk.sort(x), count what is before it
+nanquantile nanpercentile | nk.nanmedian(x, axis=0) | NNKit has the median; other parts are read from nk.sort(x), which has NaN last
 nanargmax nanargmin | nk.argmax(nk.where(nk.isnan(x), -math.inf, x), axis=0) | a mask takes NaN out
 nancumsum nancumprod | nk.cumsum(nk.where(nk.isnan(x), 0.0, x), axis=0) | a mask takes NaN out
 unstack unbind chunk hsplit vsplit dsplit tensor_split split_with_sizes unsafe_chunk unsafe_split | nk.split(x, 2, axis=0) | pieces; x[0], x[1] and so on are rows

@@ -113,10 +113,10 @@ def training(p: Net, x: Tensor2D[f32], key: Scalar[f32]) -> None:
     assert_type(again[0], Net)
     moving = optim.training_step(loss, optimizer=optim.momentum(0.1, nesterov=True), donated=False)
     assert_type(moving(p, optim.momentum(0.1).init(p), x)[1], tuple[Tensor0D[i32], Net])
-
-def clipped(g: Rep[Net]) -> None:
     mean = optim.training_step(loss, optimizer=optim.rmsprop(1e-3, decay=0.9), donated=False)
     assert_type(mean(p, optim.adagrad().init(p), x)[1], tuple[Tensor0D[i32], Net])
+
+def clipped(g: Rep[Net]) -> None:
     assert_type(optim.clip_by_global_norm(g, 1.0), Rep[Net])
 
 def numpy_reads_element_types() -> None:
