@@ -17,6 +17,7 @@ from ..ir import Instruction
 from ..ops.nest import Access, Affine, Bounds, Index, Output
 from ..types import TensorType
 from .group import GroupedInstruction
+from .loops import depends_on
 from .ops import Loops
 from .switches import is_enabled
 from .target import Target
@@ -84,8 +85,9 @@ def _is_stream(type: TensorType, access: Access | Output, loops: Loops) -> bool:
     """Whether the loops go through a tensor in the order of its elements, by vectors along its last axis."""
     if access.bounds is not Bounds.INSIDE or loops.lanes * type.dtype.bytes < _LEAST_VECTOR:
         return False
-    if not is_side_by_side(access.indices, loops.vector):
-        return False
     axes = [axis for axis in dict.fromkeys(loops.order) if loops.extents[axis] > 1]
-    indices = [index for index in access.indices if isinstance(index, Affine)]
-    return [axis for index in indices for axis in axes if index.coefficient(axis)] == axes
+    # of a part of a tensor, which one is an index that is read
+    indices = [i for i in access.indices if any(depends_on(loops, i, axis) for axis in axes)]
+    if not is_side_by_side(indices, loops.vector):
+        return False
+    return [axis for index in indices for axis in axes if depends_on(loops, index, axis)] == axes

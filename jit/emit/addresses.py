@@ -9,6 +9,7 @@ of the read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 from ...core.compute.address import is_inside
 from ...core.errors import InternalError
@@ -30,6 +31,7 @@ from .steps import (
     Step,
     TakeIndex,
 )
+from .values import YMM_BYTES
 from .writer import LLVMType
 
 ZERO: Slot = 0
@@ -77,6 +79,7 @@ class AddressPlanner:
         self, op: Loops, levels: Levels, location: HasLocation | None, sites: list[CheckSite]
     ) -> None:
         self.extents = op.extents
+        self.is_one_vector = prod(op.extents) <= op.lanes
         self.levels = levels
         self.location = location
         self.sites = sites
@@ -143,6 +146,7 @@ class AddressPlanner:
             tuple(conditions),
             levels.varies(mask),
             type.size == 0,
+            self.is_one_vector and type.bytes <= YMM_BYTES,
         )
         return address, mask
 

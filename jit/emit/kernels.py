@@ -46,6 +46,7 @@ from .elements import combine, memory_type, register_type, splat_element
 from .indices import add_constant, multiply_constant
 from .parallel import ParallelLoops
 from .scalar import write_scalar
+from .values import YMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant, constants
 
 
@@ -61,6 +62,7 @@ def write_kernel(
     """
     block = kernel.regions[0].entry
     writer = _KernelWriter(w, *_addresses_in(block), parallel)
+    writer.has_loops = any(instruction.regions for instruction in block.instructions)
     writer.values.update(zip(block.arguments, bases, strict=True))
     writer.write(block)
 
@@ -105,6 +107,7 @@ class _KernelWriter:
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
+    has_loops: bool = True
 
     def write(self, block: Block) -> list[Register]:
         """The instructions of a body; what it yields."""
@@ -144,7 +147,9 @@ class _KernelWriter:
         address = self.addresses[instruction]
         stride = _lane_stride(address.tensor, instruction.op.steps)
         element = self.element(address)
-        return Pointers(address.tensor.dtype, element, stride, None, None, stride != 0)
+        tensor = address.tensor
+        is_short = tensor.bytes <= YMM_BYTES and not self.has_loops
+        return Pointers(tensor.dtype, element, stride, None, None, stride != 0, is_short)
 
     def element(self, address: _Address) -> Register:
         """Where an element is."""

@@ -239,7 +239,8 @@ class PointWriter:
         if offsets is not None and address.stride:
             offsets = w.add(offsets, _apart(address.stride, lanes))
         condition = self._condition(address)
-        return Pointers(dtype, pointer, address.stride, offsets, condition, address.varies)
+        stride, is_short = address.stride, address.is_short
+        return Pointers(dtype, pointer, stride, offsets, condition, address.varies, is_short)
 
     def _is_outside(self, address: Address) -> bool:
         """Whether there is no element anywhere in the part that the loops go through."""

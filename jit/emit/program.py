@@ -283,13 +283,14 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
 
 
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
-    """As a function, which all kernels with the same body call; in place where it polls, or is short and alone."""
+    """As a function, which all kernels with the same body call; in place where it polls, or is short."""
     bases = k.bases(instruction)
     shared = k.shared
     parallel = _parallel_loops(shared) if has_parallel_loops(instruction) else None
     body = shared.bodies[instruction]
     is_polled = k.polls is not None and k.polls.safepoints.before(instruction)
-    if is_polled or (shared.uses[body] == 1 and len(body) < _IN_PLACE):
+    is_alone = shared.uses[body] == 1
+    if is_polled or len(body) < (_IN_PLACE if is_alone else _TINY):
         write_kernel(k.w, instruction, bases, parallel)
         return
     symbol = shared.kernels.get(body)
@@ -317,6 +318,9 @@ def _parallel_loops(shared: ProgramContext) -> ParallelLoops | None:
 _IN_PLACE: Final = 256
 """Instructions of a kernel that is no function of its own: a function costs LLVM a millisecond, but more than linear
 time in its length."""
+
+_TINY: Final = 16
+"""The same of one that others are equal to: a call takes as long as so many instructions."""
 
 _OF_KERNELS: Final = "nounwind noinline"
 

@@ -142,7 +142,8 @@ class Address:
     """Where a point reads or writes: `pointer + constant + Σ offset · its stride`, in elements.
 
     `stride` is the distance from lane to lane; `offsets` are indices that differ in every lane.  Only
-    where all `conditions` hold is there an element at all; `is_empty` when there never is.
+    where all `conditions` hold is there an element at all; `is_empty` when there never is.  The tensor `is_short` if a
+    vector holds it, and all points are one.
     """
 
     dtype: DType
@@ -153,6 +154,7 @@ class Address:
     conditions: tuple[Slot, ...]
     varies: bool
     is_empty: bool
+    is_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,18 @@ def test_a_row_sum_is_a_vector_of_partial_sums() -> None:
     assert op.accumulators == 4
 
 
+def test_short_sums_keep_a_vector_of_rows() -> None:
+    """Where the rows are a vector: what reads them next need not wait for each."""
+    for rows, length, vector in ((3, 3, 0), (8, 8, 1), (100, 3, 1)):
+        module = module_of(
+            lambda b, a, y: b.emit(Dot(), a, y),
+            TensorType((rows, length), F64),
+            TensorType((length,), F64),
+        )
+        (op,) = loops_of(module, Target(vector_bytes=64, has_blas=False))
+        assert op.vector == vector, (rows, length)
+
+
 def test_an_expensive_reduction_needs_one_accumulator() -> None:
     def build(b: Builder, x: Value) -> Value:
         return b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Tanh(), x))

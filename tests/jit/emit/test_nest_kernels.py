@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module
+from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.kernels.ops import Kernel
+from nnkit.core.ops import Add, Combinator, Multiply, Scan
 from nnkit.core.schedule import wide_vectors
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F16, F32, F64, Array
+from nnkit.core.types import F16, F32, F64, Array, TensorType
+from nnkit.jit.executable import kernel_text
+from tests.core.compute.building import arguments_for, fused, module_of
 from tests.core.schedule import row_programs
 from tests.core.schedule.row_programs import RowProgram
 
-from .running import run
+from .running import agree, run
 
 MACHINES = (
     Target(
@@ -71,3 +74,23 @@ def test_sums_are_rounded_as_those_of_nests(monkeypatch: pytest.MonkeyPatch) -> 
             made.append(run(module.functions["main"], arguments))
         for kernel, nest in zip(*made, strict=True):
             np.testing.assert_array_equal(kernel, nest, str(seed))
+
+
+def test_short_tensors_are_read_as_they_are_written() -> None:
+    """By powers of two, in the function that calls: no load waits for a store under a mask, and tiny kernels are not
+    called."""
+    for length, dtype in ((3, F64), (3, F32), (5, F32), (6, F32), (7, F32)):
+        module = fused(module_of(_steps, TensorType((length,), dtype)))
+        schedule(module, MACHINES[0])
+        function, arrays = module.functions["main"], arguments_for(module)
+        assert sum(isinstance(i.op, Kernel) for i in function.entry.instructions) >= 3
+        text = kernel_text(function)
+        assert "masked.load" not in text and "@kernel.kernel" not in text
+        agree(function, arrays)
+
+
+def _steps(b: Builder, x: Value) -> Value:
+    """Each reads all of what the one before made, so that they are kernels of their own."""
+    for _ in range(2):
+        x = b.emit(Add(), b.emit(Scan(Combinator.MAX, 0), b.emit(Multiply(), x, x)), x)
+    return x
