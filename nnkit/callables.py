@@ -32,7 +32,7 @@ from .conversion import (
 )
 from .core.errors import NNKitError
 from .declared_types import declared_of
-from .documentation import Documentation, unfit
+from .documentation import Documentation, ModuleName, unfit
 from .introspection import (
     StaticSignature,
     hints_of,
@@ -65,6 +65,7 @@ from .static_parameters import Statics, bound, family_of, unwrapped, with_values
 
 
 class StagedFunction(WithCode):
+    __module__ = ModuleName(__name__)
     __doc__: Any = Documentation("A staged function.  `f(x)` and `f[x]` are the same.")
     __slots__ = (
         "__weakref__", "_bound", "_curried", "_places", "_wholes", "_writing", "declared", "stageable",

@@ -21,6 +21,15 @@ class Documentation:
         return self.text if function is None else documentation(function.stageable)
 
 
+class ModuleName(str):
+    """A class's `__module__`, and that of each staged function: the user's, where doctest looks for examples."""
+
+    def __get__(self, function: Any, _: type[Any] | None = None) -> str:
+        if function is None or not isinstance(function.stageable, PythonFunction):
+            return str(self)
+        return getattr(function.stageable.function, "__module__", None) or str(self)
+
+
 def documentation(stageable: Stageable) -> str | None:
     """What a staged function does: what its Python function says, or what it was made of."""
     if isinstance(stageable, PythonFunction):

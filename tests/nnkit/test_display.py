@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import re
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -151,6 +153,30 @@ def test_a_rep_prints_without_a_call() -> None:
         "<Rep of Tensor2D[f32] of shape (x.shape[0], x.shape[1])>",
         "<Rep of Tensor2D[f32] of shape (…, …)>",
     ]
+
+
+def test_examples_of_staged_functions_are_found() -> None:
+    """By doctest, which asks for the module that a function is of."""
+    module = types.ModuleType("of_a_user")
+    exec(DOCUMENTED, vars(module))
+    (found,) = [one for one in doctest.DocTestFinder().find(module) if one.examples]
+    assert found.name == "of_a_user.double" and vars(module)["double"].__module__ == "of_a_user"
+    assert doctest.DocTestRunner(verbose=False).run(found) == (0, 1)
+    assert nk.callables.StagedFunction.__module__ == "nnkit.callables"  # type: ignore[attr-defined]
+
+
+DOCUMENTED = '''
+import nnkit as nk
+from nnkit import Rep, Tensor1D, f32
+@nk.staged
+def double(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+    """Twice x.
+
+    >>> double(Tensor1D([1.0], f32))
+    Tensor1D([2.], f32)
+    """
+    return x * 2
+'''
 
 
 def test_what_transforms_make_shows_itself() -> None:
