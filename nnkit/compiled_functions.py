@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, MappingProxyType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final
 
 from .compile import Program, Specialization
 from .conversion import shapes_of, signature_of, spec_of
@@ -24,6 +25,18 @@ from .staging.staged_functions import is_staged_function
 from .staging.tracebacks import public
 from .staging.user_calls import call_with_large_stack, staging_lock
 from .static_parameters import WithStatics
+
+_MOST_AGAIN: Final = 50
+"""Calls that are begun anew inside of each other, as what they depend on changes while they are compiled."""
+
+
+class _Again(threading.local):
+    """How many there are on this thread."""
+
+    count = 0
+
+
+_AGAIN: Final = _Again()
 
 _NO_STATICS: Mapping[str, Any] = MappingProxyType({})
 
@@ -121,7 +134,10 @@ class WithCode(WithStatics):
     def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
         """What a call with this data runs, and the arguments as it reads them."""
         values = self._values(arguments)
-        return call_with_large_stack(self._traced, values), values
+        specialization = call_with_large_stack(self._traced, values)
+        with COMPILING:
+            self._watch(specialization)
+        return specialization, values
 
     def _inspected(
         self, arguments: Sequence[Any], statics: Mapping[str, Any] = _NO_STATICS
@@ -142,9 +158,15 @@ class WithCode(WithStatics):
             self._drop_code()
 
     @public
-    def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:
-        """The code for arguments of these types does not take them."""
+    def _refuse(self, *arguments: Any, **__: Any) -> Any:
+        """The code for these arguments does not take them: another thread has changed what it depends on, say."""
         self._values(arguments)  # which have been donated meanwhile, perhaps
+        if _AGAIN.count < _MOST_AGAIN and (self._watched is None or self._watched.variables()):
+            _AGAIN.count += 1
+            try:
+                return self._dispatch(*arguments)
+            finally:
+                _AGAIN.count -= 1
         raise InternalError(
             f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
             "another thread changed them during the call"
@@ -182,14 +204,18 @@ class WithCode(WithStatics):
         with COMPILING:
             known = self._programs.find(key)
             if known is None:
-                if self._watched is None:
-                    self._watched = watched_by(
-                        specialization.callee, self.stageable, is_variant=self.is_variant
-                    )
-                known = self._native(replace(specialization, watched=self._watched))
+                watched = self._watch(specialization)
+                known = self._native(replace(specialization, watched=watched))
                 self._programs.add(key, known)
                 self._enter(known)
             return known
+
+    def _watch(self, specialization: Specialization) -> Watched:
+        """What its programs depend on: for other types of arguments, tracing may have read more."""
+        found = watched_by(specialization.callee, self.stageable, is_variant=self.is_variant)
+        if self._watched is None or not self._watched.covers(found):
+            found.before, self._watched = self._watched, found
+        return self._watched
 
     def _enter(self, program: Program) -> None:
         """Let calls go to native code first, unless there is something that only Python can look at."""

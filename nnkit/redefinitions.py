@@ -88,14 +88,20 @@ class Watched:
     definitions: Sequence[SourceDefinition] = ()
     guard: Any = None
     """That of native code, which is made there."""
+    before: Watched | None = None
+    """What programs depend on that were compiled when less was known."""
 
     def have_changed(self) -> bool:
         """Whether one of them is another one now; if not, native code looks for them where they are now."""
-        if self.reads.have_changed():
+        if self.reads.have_changed() or (self.before is not None and self.before.have_changed()):
             return True
         for definition in self.definitions:
             definition.look()
         return self.guard is not None and not self.guard.update(self.variables(), MISSING)
+
+    def covers(self, other: Watched) -> bool:
+        """Whether all that another program depends on is among these."""
+        return {one.key for one in other.reads.slots} <= {one.key for one in self.reads.slots}
 
     def variables(self) -> Sequence[tuple[Any, Any, object]]:
         """Holder, name and value of each."""

@@ -137,6 +137,26 @@ def test_a_staged_function_is_redefined() -> None:
     assert notebook.values("f.partial(k=3.0)(X)") == [12.0, 24.0]
 
 
+def test_what_only_some_types_of_arguments_or_ways_to_call_read() -> None:
+    notebook = Notebook(
+        "from nnkit import *\nK, J, L = 3.0, 3.0, 3.0",
+        "@staged\ndef one(a):\n    return a * K",
+        "@staged\ndef two(a):\n    return a * J",
+        "@staged\ndef f(a):\n    return one(a) if a.ndim == 1 else two(a)",
+        "@staged\ndef g(a):\n    return a * L",
+    )
+    f, g, out, matrix = notebook.scope["f"], notebook.scope["g"], np.zeros(2), np.ones((2, 2))
+    for k, (first, second, third) in enumerate([(3.0, 3.0, 3.0), (3.0, 5.0, 3.0), (7.0, 5.0, 9.0)]):
+        notebook.run(f"K, J, L, {f'other{k}'} = {first}, {second}, {third}, 1")
+        notebook.scope.update(
+            {f"many{k}{n}": n for n in range(500)}
+        )  # the dictionary moves its keys
+        for _ in range(2):
+            assert f(X).numpy()[0] == first and f(matrix).numpy()[0, 0] == second
+            g(X, out=out)
+            assert out[0] == third
+
+
 def test_other_ways_to_run_know_it_too() -> None:
     notebook = Notebook(
         SETUP.replace("import settings", ""),
