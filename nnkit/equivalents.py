@@ -385,7 +385,7 @@ channel_shuffle pixel_shuffle pixel_unshuffle | x.reshape(2, 2, -1).transpose(1,
 gumbel_softmax | nk.softmax(logits + nk.random.gumbel(key, logits.shape)) | a composition
 adaptive_avg_pool1d adaptive_avg_pool2d | x.mean(axis=(-2, -1)) | of the whole image; others are nk.avg_pool2d
 adaptive_max_pool1d adaptive_max_pool2d | x.max(axis=(-2, -1)) | of the whole image; others are nk.max_pool2d
-avg_pool3d lp_pool1d lp_pool2d fractional_max_pool2d max_pool3d | nk.avg_pool2d(x, 2) | NNKit pools along one and two axes: reshape, and reduce the axes of the window
+lp_pool1d lp_pool2d lp_pool3d fractional_max_pool2d fractional_max_pool3d | nk.avg_pool2d(x, 2) | NNKit has means and maxima; others reduce the axes of windows after a reshape
 logdet | nk.linalg.slogdet(a)[1] | linear algebra is in nk.linalg
 pinverse | nk.linalg.pinv(a) | linear algebra is in nk.linalg
 matrix_exp | nk.linalg.expm(a) | linear algebra is in nk.linalg

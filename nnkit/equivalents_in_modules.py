@@ -38,17 +38,20 @@ hilbert invhilbert pascal invpascal hadamard helmert dft leslie companion fiedle
 OF_NN: Final = """
 Module Sequential ModuleList ModuleDict Container Layer Parameter ParameterList ParameterDict Buffer UninitializedParameter UninitializedBuffer | nk.Struct | a model is a function of a Struct of its parameters
 LazyLinear LazyConv1d LazyConv2d NonDynamicallyQuantizableLinear | nk.nn.Linear | its `init` takes both sizes
-Conv3d LazyConv3d | nk.conv3d(x, kernel) | a function; its kernel is a Field of yours
+LazyConv3d | nk.nn.Conv3d | its `init` takes both sizes
 ConvTranspose1d LazyConvTranspose1d | nk.conv_transpose1d(x, kernel) | a function; its kernel is a Field of yours
-ConvTranspose2d ConvTranspose3d LazyConvTranspose2d LazyConvTranspose3d | nk.conv_transpose2d(x, kernel) | a function; its kernel is a Field of yours
+ConvTranspose3d LazyConvTranspose3d | nk.conv_transpose3d(x, kernel) | a function; its kernel is a Field of yours
+ConvTranspose2d LazyConvTranspose2d | nk.conv_transpose2d(x, kernel) | a function; its kernel is a Field of yours
 BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d | nk.batch_norm(x) | a function; running statistics are values that you pass and return
 GroupNorm | nk.group_norm(x, 4) | a function of its parameters
 InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d | nk.instance_norm(x) | a function of its parameters
 LocalResponseNorm CrossMapLRN2d | nk.rms_norm(x) | NNKit has no norm of neighbouring channels
 AvgPool1d | nk.avg_pool1d(x, 2) | a function
-AvgPool2d AvgPool3d avg_pool3d LPPool1d LPPool2d LPPool3d lp_pool1d lp_pool2d lp_pool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d | nk.avg_pool2d(x, 2) | a function; of the whole image it is x.mean(axis=(-2, -1))
+AvgPool3d | nk.avg_pool3d(x, 2) | a function
+AvgPool2d LPPool1d LPPool2d LPPool3d lp_pool1d lp_pool2d lp_pool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d | nk.avg_pool2d(x, 2) | a function; of the whole image it is x.mean(axis=(-2, -1))
 MaxPool1d | nk.max_pool1d(x, 2) | a function
-MaxPool2d MaxPool3d max_pool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d max_unpool1d max_unpool2d max_unpool3d | nk.max_pool2d(x, 2) | a function; of the whole image it is x.max(axis=(-2, -1))
+MaxPool3d | nk.max_pool3d(x, 2) | a function
+MaxPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d max_unpool1d max_unpool2d max_unpool3d | nk.max_pool2d(x, 2) | a function; of the whole image it is x.max(axis=(-2, -1))
 UpsamplingBilinear2d UpsamplingNearest2d Upsample | nk.interpolate(x, scale_factor=2) | a function
 ZeroPad1d ZeroPad2d ZeroPad3d ConstantPad1d ConstantPad2d ConstantPad3d | nk.pad(x, 1) | a function
 ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d | nk.concat([x[:1], x, x[-1:]]) | NNKit pads with constants: the border is a slice

@@ -63,6 +63,8 @@ def test_each_name_is_in_one_row_of_a_table() -> None:
             name for line in table.strip().splitlines() for name in line.split(" | ")[0].split()
         ]
         assert len(names) == len({*names}), {name for name in names if names.count(name) > 1}
+    public = {*nk.__all__}
+    assert not public & {*rows(tables.OF_PACKAGE)}, "they exist"
 
 
 COMMON: dict[str, str] = {
