@@ -24,6 +24,7 @@ UPDATES = "of an index that repeats 1 by the last update, 0 by those it replaces
 OF_NANS = "0 by the elements that are NaN"
 LINES = {
     "nanmean": OF_NANS,
+    "nanmedian": f"{PERMUTATION}; {OF_NANS}",
     "nanprod": f"{OF_NANS}; by the others the product of the rest",
     "nansum": OF_NANS,
     "nanvar": OF_NANS,
