@@ -451,10 +451,18 @@ def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:
     """Divide the rows of a panel into tiles."""
     rest: Instruction | None = _rows_in(panel)
     assert rest is not None
-    for size, tiles in balanced(loop_op(rest).count, tile.rows):
+    for size, tiles in balanced(loop_op(rest).count, _height(loop_op(rest), tile)):
         part, rest = _first(panel, rest, size * tiles)
         made = split(panel, part, size)
         unroll_and_jam(body_of(made.outer), made.inner, aliases=aliases)
+
+
+def _height(rows: Loop, tile: Tile) -> int:
+    """Rows of a tile: as many tiles as two threads share, if they do."""
+    if not 0 < rows.grain < rows.count:
+        return tile.rows
+    tiles = -(-rows.count // tile.rows)
+    return -(-rows.count // (tiles + tiles % 2))
 
 
 def _first(
