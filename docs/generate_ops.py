@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from nnkit.core.compute import ops as compute_ops  # noqa: E402
 from nnkit.core.ir import Effect, Instruction, Module, Op, finish_function, start_function  # noqa: E402
 from nnkit.core.ir.surgery import walk  # noqa: E402
+from nnkit.core.kernels.guarded_ops import GUARDED  # noqa: E402
 from nnkit.core.kernels.ops import KERNEL  # noqa: E402
 from nnkit.core.ops import (  # noqa: E402
     ALL,
@@ -63,6 +64,7 @@ LATE: tuple[type[Op], ...] = (
     *(Nest, compute_ops.MatrixProduct, compute_ops.CallAddress),
     *SCHEDULED,
     *KERNEL,
+    *GUARDED,
 )
 OPS: tuple[type[Op], ...] = (*ALL, *PROGRAM, *LATE)
 SYNTAX: dict[type[Op], str] = {

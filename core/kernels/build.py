@@ -25,6 +25,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, Type, scalar
+from .guarded_ops import CheckIndex, CopyBuffer, FillBuffer, LoadWhere, StoreWhere
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
 from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt, buffer_of
@@ -94,6 +95,10 @@ class KernelBuilder:
         self._builder.block.instructions.append(instruction)
         return result
 
+    def _act(self, op: Op, *operands: Value) -> None:
+        """Append an op without results."""
+        self._builder.block.instructions.append(Instruction(op, operands, ()))
+
     def constant(self, dtype: DType, number: Any) -> Value:
         """Append a scalar constant."""
         return self.emit(splat(scalar(dtype), number))
@@ -157,9 +162,48 @@ class KernelBuilder:
     ) -> None:
         """Append the store of an element, or of a vector."""
         maps, coordinates = _maps(indices)
-        op = StoreAt(maps, steps, active)
-        instruction = Instruction(op, (value, buffer, *coordinates), ())
-        self._builder.block.instructions.append(instruction)
+        self._act(StoreAt(maps, steps, active), value, buffer, *coordinates)
+
+    def load_where(
+        self,
+        condition: Value,
+        buffer: Value,
+        *indices: AnyIndex,
+        lanes: int = 0,
+        steps: tuple[int, ...] = (),
+        active: int = 0,
+    ) -> Value:
+        """The same where a condition holds; zeros elsewhere."""
+        maps, coordinates = _maps(indices)
+        type = TensorType((lanes,) if lanes else (), buffer_of("loadWhere", buffer.type).dtype)
+        op = LoadWhere(maps, lanes, steps, active)
+        return self.emit_typed(op, type, condition, buffer, *coordinates)
+
+    def store_where(
+        self,
+        condition: Value,
+        value: Value,
+        buffer: Value,
+        *indices: AnyIndex,
+        steps: tuple[int, ...] = (),
+        active: int = 0,
+    ) -> None:
+        """The same where a condition holds."""
+        maps, coordinates = _maps(indices)
+        op = StoreWhere(maps, value.tensor.size if value.tensor.rank else 0, steps, active)
+        self._act(op, condition, value, buffer, *coordinates)
+
+    def check(self, index: Value, extent: int, *, active: int = 0) -> None:
+        """Append that the program stops unless an index is inside of an axis."""
+        self._act(CheckIndex(extent, active), index)
+
+    def fill(self, buffer: Value, number: Value) -> None:
+        """Append that all elements of a buffer become a number."""
+        self._act(FillBuffer(), buffer, number)
+
+    def copy(self, source: Value, target: Value) -> None:
+        """Append that a buffer is copied to another."""
+        self._act(CopyBuffer(), source, target)
 
     def prefetch(self, buffer: Value, *indices: AnyIndex) -> None:
         """Append that an element is brought to the nearest cache."""

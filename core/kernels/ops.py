@@ -171,7 +171,7 @@ class Loop(Structured):
 
 
 @dataclass(frozen=True)
-class _Access(Op):
+class IndexedAccess(Op):
     """The form of what reads or writes a buffer at affine indices: of one element, or of one per lane.
 
     Lane l lies `l · steps[k]` further along axis k.  Of a vector only the first `active` lanes are touched, if that is
@@ -180,13 +180,16 @@ class _Access(Op):
 
     takes_any: ClassVar[bool] = True
     stages: ClassVar[Stages] = _SCHEDULE
+    first_buffer: ClassVar[int] = 0
+    """The place of the buffer among the operands; coordinates stand behind it."""
+    indices: tuple[Affine, ...] = ()
 
     def can_fail(self) -> bool:
         return False
 
 
 @dataclass(frozen=True)
-class LoadAt(_Access):
+class LoadAt(IndexedAccess):
     """The element of a buffer at affine indices of the coordinates, or a vector of `lanes` elements."""
 
     name: ClassVar[str] = "loadAt"
@@ -194,28 +197,27 @@ class LoadAt(_Access):
         "loadAt {buffer} at {indices} [lanes {lanes}] [steps {steps}] [active {active}] [of {coordinates*}]"
     )
     effect: ClassVar[Effect] = Effect.READ
-    indices: tuple[Affine, ...] = ()
     lanes: int = 0
     steps: tuple[int, ...] = ()
     active: int = 0
 
     def infer(self, buffer: Type, *coordinates: Type) -> TensorType:
         tensor = buffer_of(self.name, buffer)
-        _check_access(self.name, tensor, self.indices, self.steps, coordinates)
-        _check_active(self.name, self.lanes, self.active)
+        check_access(self.name, tensor, self.indices, self.steps, coordinates)
+        check_active(self.name, self.lanes, self.active)
         return TensorType((self.lanes,) if self.lanes else (), tensor.dtype)
 
     def evaluate(self, buffer: Array, *coordinates: Array) -> Array:
         if not self.lanes:
-            return np.array(buffer[_inside(_positions(self.indices, coordinates), buffer)])
+            return np.array(buffer[require_inside(_positions(self.indices, coordinates), buffer)])
         found = np.zeros(self.lanes, buffer.dtype)
         where = _lane_positions(self, self.lanes, coordinates)
-        found[: self.active or self.lanes] = buffer[_inside(where, buffer)]
+        found[: self.active or self.lanes] = buffer[require_inside(where, buffer)]
         return found
 
 
 @dataclass(frozen=True)
-class StoreAt(_Access):
+class StoreAt(IndexedAccess):
     """Writes a scalar to the element of a buffer at affine indices of the coordinates, or a vector to one per lane."""
 
     name: ClassVar[str] = "storeAt"
@@ -223,40 +225,39 @@ class StoreAt(_Access):
         "storeAt {value} to {buffer} at {indices} [steps {steps}] [active {active}] [of {coordinates*}]"
     )
     effect: ClassVar[Effect] = Effect.WRITE
-    indices: tuple[Affine, ...] = ()
+    first_buffer: ClassVar[int] = 1
     steps: tuple[int, ...] = ()
     active: int = 0
 
     def infer(self, value: Type, buffer: Type, *coordinates: Type) -> tuple[Type, ...]:
         tensor = buffer_of(self.name, buffer)
-        _check_access(self.name, tensor, self.indices, self.steps, coordinates)
+        check_access(self.name, tensor, self.indices, self.steps, coordinates)
         if not isinstance(value, TensorType) or value.rank > 1 or value.dtype != tensor.dtype:
             raise DTypeError(f"storeAt writes scalars and vectors of {tensor.dtype}, not {value}")
         if value.rank == 1:
-            _check_active(self.name, value.shape[0], self.active)
+            check_active(self.name, value.shape[0], self.active)
         return ()
 
     def evaluate(self, value: Array, buffer: Array, *coordinates: Array) -> tuple[()]:
         if not value.ndim:
-            buffer[_inside(_positions(self.indices, coordinates), buffer)] = value
+            buffer[require_inside(_positions(self.indices, coordinates), buffer)] = value
         else:
             where = _lane_positions(self, value.shape[0], coordinates)
-            buffer[_inside(where, buffer)] = value[: self.active or value.shape[0]]
+            buffer[require_inside(where, buffer)] = value[: self.active or value.shape[0]]
         return ()
 
 
 @dataclass(frozen=True)
-class PrefetchAt(_Access):
+class PrefetchAt(IndexedAccess):
     """Has the element of a buffer at affine indices brought to the nearest cache; what is outside is not touched."""
 
     name: ClassVar[str] = "prefetchAt"
     syntax: ClassVar[str] = "prefetchAt {buffer} at {indices} [of {coordinates*}]"
     effect: ClassVar[Effect] = Effect.WRITE
-    indices: tuple[Affine, ...] = ()
 
     def infer(self, buffer: Type, *coordinates: Type) -> tuple[Type, ...]:
         tensor = buffer_of(self.name, buffer)
-        _check_access(self.name, tensor, self.indices, (), coordinates)
+        check_access(self.name, tensor, self.indices, (), coordinates)
         return ()
 
     def evaluate(self, buffer: Array, *coordinates: Array) -> tuple[()]:
@@ -431,7 +432,7 @@ def _registers(instruction: Instruction) -> int:
     return -(-most // _REGISTER)
 
 
-def _check_access(
+def check_access(
     name: str,
     tensor: TensorType,
     indices: Sequence[Affine],
@@ -453,7 +454,7 @@ def _check_coordinates(name: str, indices: Sequence[Affine], coordinates: Sequen
         raise RankError(f"{name} has {len(coordinates)} coordinates; there is no d{used}")
 
 
-def _check_active(name: str, lanes: int, active: int) -> None:
+def check_active(name: str, lanes: int, active: int) -> None:
     if lanes < 0 or not 0 <= active <= lanes:
         raise ShapeError(f"{name}: of {lanes} lanes {active} cannot be active")
 
@@ -462,7 +463,7 @@ def _positions(indices: Sequence[Affine], coordinates: Sequence[Array]) -> tuple
     return tuple(int(index.evaluate(coordinates)) for index in indices)
 
 
-def _inside(where: tuple[Any, ...], buffer: Array) -> tuple[Any, ...]:
+def require_inside(where: tuple[Any, ...], buffer: Array) -> tuple[Any, ...]:
     """The positions, all of which are in the buffer: there is nothing beside it, as far as the evaluator knows."""
     for position, extent in zip(where, buffer.shape, strict=True):
         if np.any(np.asarray(position) < 0) or np.any(np.asarray(position) >= extent):

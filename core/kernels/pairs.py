@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.instruction import Value
 from ..ops.arithmetic import Add, Subtract
-from ..ops.comparison import Equal, Select
+from ..ops.comparison import Equal, LessThan, Or, Select
 from ..ops.literal import splat
 from ..types import BOOL
 from .build import KernelBuilder
@@ -23,6 +23,30 @@ def add_compensated(build: KernelBuilder, total: Value, rest: Value, x: Value) -
     rest = _add(build, cut, rest)
     total = corrected(build, following, rest)
     return [total, _subtract(build, rest, _subtract(build, total, following))]
+
+
+def add_in_excess(
+    build: KernelBuilder, total: Value, excess: Value, x: Value
+) -> tuple[Value, Value]:
+    """total − excess + x, and what that has too much: the sum alone is right to 2 u · Σ|x|, however long it gets.
+
+    The excess of a sum that is zero is zero, and that of one that is not finite does not count, whatever `excess`
+    is: memory for it need not be filled.
+
+    Source: Kahan 1965, "Further remarks on reducing truncation errors"; Higham 2002, §4.3.
+    """
+    type = total.tensor
+    bools = type.with_dtype(BOOL)
+    doubled = _add(build, total, total)
+    less, more = [
+        build.emit_typed(LessThan(), bools, *pair) for pair in ((total, doubled), (doubled, total))
+    ]
+    counts = build.emit_typed(Or(), bools, less, more)  # not zero, no infinity, no NaN
+    zero = build.emit(splat(type, 0))
+    excess = build.emit_typed(Select(), type, excess, zero, counts)
+    y = _subtract(build, x, excess)
+    following = _add(build, total, y)
+    return following, _subtract(build, _subtract(build, following, total), y)
 
 
 def corrected(build: KernelBuilder, total: Value, rest: Value) -> Value:

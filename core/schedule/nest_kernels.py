@@ -1,6 +1,7 @@
 """Chooses which nests become kernels, one by one, once their loops are decided (`nest_writer` writes these).
 
-What stays a nest has a reason (`reasons`): jit still writes its loops.
+What stays a nest has a reason (`reasons`): jit still writes its loops.  Which of the kernels' loops threads share is
+decided here as well (`is_parallel`).
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..compute.bodies import base_of
+from ..compute.footprint import Footprint, footprint
+from ..compute.index_maps import axes_of, is_injective
 from ..ir import Block, Builder, Instruction
 from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
-from ..ops.combinator import Combinator
 from ..ops.comparison import Select
-from ..ops.nest import Bounds, Loaded, Output, axes_in
-from ..types import BOOL, I64, DType
+from ..ops.nest import Bounds, axes_in
+from ..types import I64, DType
 from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
 from .group import GroupedInstruction
@@ -24,7 +26,6 @@ from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
 from .ops import Loops, compensated_outputs
 from .shared_loops import blocks_of_work, nanoseconds_of
-from .summation import scattered_sums
 from .switches import is_enabled
 from .target import Target
 
@@ -43,20 +44,10 @@ def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
     op = loops
     if loops.group >= 0:
         yield "it shares its outermost loop with others"
-    if 0 in op.extents:
-        yield "it has no points"
-    if compensated_outputs(loops) or scattered_sums(instruction, loops):
-        yield "it adds to sums in memory"
+    if compensated_outputs(loops):
+        yield "it adds to sums over rows in memory"
     if _shares_totals(instruction, loops):
         yield "threads share its totals"
-    for access in op.accesses:
-        if access.bounds is not Bounds.INSIDE or any(
-            isinstance(index, Loaded) for index in access.indices
-        ):
-            yield f"it reads at {access}"
-    for written in op.outputs:
-        if not _is_written_once(written, loops):
-            yield f"it writes {written}"
     body = instruction.regions[0].entry
     for computed in body.instructions[:-1]:
         if not stands_in_kernels(computed.op):
@@ -83,24 +74,6 @@ def selects_by_place(body: Block, rank: int) -> bool:
     return False
 
 
-def _is_written_once(written: Output, loops: Loops) -> bool:
-    """Whether each element is written at one point, or when all loops that are inside of it have run."""
-    if (written.bounds, written.init, written.within) != (Bounds.INSIDE, None, None):
-        return False
-    kept = written.kept_axes
-    if kept is None or tuple(loops.extents[axis] for axis in kept) != written.type.shape:
-        return False
-    is_bool = written.type.dtype is BOOL
-    if is_bool and written.combinator not in (None, Combinator.AND, Combinator.OR):
-        return False
-    order = [axis for axis in loops.order if loops.extents[axis] > 1]
-    inside = max([n for n, axis in enumerate(order) if axis in kept], default=-1) + 1
-    joined = [axis for axis in order if axis not in kept]
-    if written.combinator is None:
-        return not joined
-    return not any(axis in joined for axis in order[:inside])
-
-
 def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
     """Whether the outermost loop is over what is joined, and long enough for threads."""
     if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
@@ -118,14 +91,15 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     operands = list(
         dict.fromkeys(
             x
-            for value, x in zip(levels.scalars, instruction.operands, strict=True)
-            if value not in levels.literals
+            for number, x in enumerate(instruction.operands)
+            if levels.scalars[number] not in levels.literals or number in loops.updates
         )
     )
-    build = KernelBuilder([x.tensor for x in operands], [w.type for w in loops.outputs])
+    build = KernelBuilder([x.tensor for x in operands], [w.type for w in loops.own_outputs])
     buffers = dict(zip(operands, build.operands, strict=True))
-    NestLoopWriter(build, levels, buffers, _grain(instruction, loops)).write()
-    streams = [*(buffers.get(operand) for operand in instruction.operands), *build.outputs]
+    NestLoopWriter(build, levels, buffers, grain=_grain(instruction, loops)).write()
+    results = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
+    streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in results)]
     fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})
     pairs = [
         (number, result.index)
@@ -140,11 +114,44 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     return GroupedInstruction(kernel, None)
 
 
+def is_parallel(loops: Loops, outer: int) -> bool:
+    """Whether iterations of the loop over an axis may run at the same time: each writes elements of its own.
+
+    Checks leave the program from the thread that calls only, so that what has checks is not shared.
+    """
+    if loops.can_fail():
+        return False
+    own = all(
+        outer in axes_of(written.indices, loops.extents)
+        and is_injective(written.indices, loops.extents)
+        and written.bounds is not Bounds.CLIP
+        for written in loops.outputs
+    )
+    return own and _updates_apart(loops, outer)
+
+
+def _updates_apart(loops: Loops, outer: int) -> bool:
+    """Whether iterations write apart from each other to what several outputs write, or begins with an operand."""
+    shared = {output.within for output in loops.outputs}
+    written: dict[int, list[Footprint | None]] = {}
+    for number, output in enumerate(loops.outputs):
+        whole = number if output.within is None else output.within
+        if whole in shared or loops.outputs[whole].init is not None:
+            found = footprint(output.type.shape, output, loops.extents, outer)
+            written.setdefault(whole, []).append(found)
+    return all(
+        one is not None and other is not None and one.is_independent(other)
+        for found in written.values()
+        for one in found
+        for other in found
+    )
+
+
 def _grain(instruction: Instruction, loops: Loops) -> int:
     """Points of the outermost loop that are a block of those that threads share; 0 if one thread runs them all."""
     blocks = blocks_of_work(nanoseconds_of(instruction, loops))
     outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
-    if blocks < 2 or outer is None:
+    if blocks < 2 or outer is None or not is_parallel(loops, outer):
         return 0
     unit = loops.lanes if outer == loops.vector else 1
     done = loops.extents[outer] - loops.extents[outer] % unit

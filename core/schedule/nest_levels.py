@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..compute.index_maps import is_injective
 from ..ir import Instruction, Value
 from ..kernels.bodies import factors_of
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.literal import Literal, literal_of, splat_literal
-from ..ops.nest import Index, axes_in
+from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Output, axes_in
 from .ops import Loops, is_float_sum
+from .summation import scattered_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +21,16 @@ class WrittenResult:
 
     number: int
     value: Value
+    indices: tuple[Index, ...]
     begins: int | None
     inside: bool
     """Whether the vector loop is one of those that are reduced."""
+    varies: bool
+    """Whether each lane gives something."""
+    joins: bool
+    """Whether what is stored is joined with what is there: elements come up again."""
+    is_scattered: bool = False
+    """Whether each number is added in memory, with what the sum there has too much beside it."""
     factors: tuple[Value, Value] | None = None
     """Of a product that only a sum uses: both are one instruction."""
     is_pair: bool = False
@@ -51,7 +60,10 @@ class NestLevels:
         self.uses = count_uses(body.instructions)
         self.literals: dict[Value, Literal] = {}
         self.masks: dict[Value, int] = {}
+        self.indices: list[tuple[Index, ...]] = []
+        """Those of each access; numbers that are known are not read."""
         self._find_masks()
+        self.scattered = scattered_sums(instruction, op)
         self.targets = [self._target(number, has_fma) for number in range(len(op.outputs))]
         self.copied = self._find_copied()
         self.fused = {t.value for t in self.targets if t.factors is not None}
@@ -69,21 +81,29 @@ class NestLevels:
 
     def moves(self, indices: Sequence[Index]) -> bool:
         """Whether an element at these indices is another one in each lane."""
-        return self.vector >= 0 and self.op.vector in axes_in(indices)
+        return self.vector >= 0 and bool(self.mask(indices) >> self.vector & 1)
 
-    def _mask(self, indices: Sequence[Index]) -> int:
-        return sum(1 << self.position[axis] for axis in axes_in(indices) if axis in self.position)
+    def mask(self, indices: Sequence[Index]) -> int:
+        """The loops that decide what indices are."""
+        found = 0
+        for axis in axes_in(indices):
+            found |= 1 << self.position[axis] if axis in self.position else 0
+        for index in indices:
+            if isinstance(index, Loaded):
+                found |= self.masks.get(self.scalars[index.operand], 0)
+        return found
 
     def _find_masks(self) -> None:
         for axis, value in enumerate(self.coordinates):
             self.masks[value] = 1 << self.position[axis] if axis in self.position else 0
         operands = self.instruction.operands
         for value, operand, access in zip(self.scalars, operands, self.op.accesses, strict=True):
-            literal = splat_literal(operand) if operand.tensor.size else None
+            self.indices.append(self._known(access.indices))
+            literal = read_literal(operand, access)
             if literal is not None:
                 self.literals[value] = literal
             else:
-                self.masks[value] = self._mask(access.indices)
+                self.masks[value] = self.mask(self.indices[-1])
         for computed in self.computed:
             literal = literal_of(computed.result)
             if literal is not None:
@@ -94,16 +114,50 @@ class NestLevels:
                 mask |= self.masks.get(operand, 0)
             self.masks[computed.result] = mask
 
+    def _known(self, indices: Sequence[Index]) -> tuple[Index, ...]:
+        """Indices, with a number in place of what is read of a literal."""
+        found = list(indices)
+        for place, index in enumerate(indices):
+            literal = (
+                self.literals.get(self.scalars[index.operand])
+                if isinstance(index, Loaded)
+                else None
+            )
+            if literal is not None:
+                found[place] = Affine(int(literal.splat_value()))
+        return tuple(found)
+
     def _target(self, number: int, has_fma: bool) -> WrittenResult:
         written, value = self.op.outputs[number], self.results[number]
-        first = self._mask(written.indices).bit_length()
+        indices = self._known(written.indices)
+        is_scattered = number in self.scattered
+        mask = (1 << self.depth) - 1 if is_scattered else self.mask(indices)
+        first = mask.bit_length()
+        joins = written.combinator is not None and (
+            written.init is not None or not self._writes_once(written, mask)
+        )
+        # copies of what is the same in all lanes count, where lanes are joined
+        is_joined = written.combinator is not None and self.vector >= 0 and not self.moves(indices)
+        varies = self.varies(value) or is_joined
         if written.combinator is None or first == self.depth:
-            return WrittenResult(number, value, None, False)
+            return WrittenResult(number, value, indices, None, False, varies, joins, is_scattered)
         is_sum = written.combinator is Combinator.ADD and self.level(value) == self.depth
         factors = factors_of(value) if has_fma and is_sum else None
         is_pair = self.op.compensated and is_float_sum(written) and bool(self.afresh)
         is_pair = is_pair and first <= self.afresh[0]
-        return WrittenResult(number, value, first, self.vector >= first, factors, is_pair)
+        inside = self.vector >= first
+        return WrittenResult(
+            number, value, indices, first, inside, varies, joins, False, factors, is_pair
+        )
+
+    def _writes_once(self, written: Output, mask: int) -> bool:
+        """Whether no element is stored twice, reductions in registers being stored at their end."""
+        kept = {axis for n, axis in enumerate(self.axes) if mask >> n & 1}
+        return (
+            written.bounds is not Bounds.CLIP
+            and is_injective(written.indices, self.op.extents)
+            and kept.issuperset(self.axes[: mask.bit_length()])
+        )
 
     def _find_copied(self) -> set[Value]:
         """What is the same in all lanes, and is used where they differ."""
@@ -112,11 +166,22 @@ class NestLevels:
             if self.varies(computed.result) and computed.result in self.uses:
                 found.update(x for x in computed.operands if not self.varies(x))
         for target in self.targets:
-            moves = self.moves(self.op.outputs[target.number].indices)
-            if target.inside or (target.begins is None and moves) or target.factors:
+            moves = self.moves(target.indices)
+            if (
+                target.inside
+                or target.varies
+                or (target.begins is None and moves)
+                or target.factors
+            ):
                 values = target.factors or (target.value,)
                 found.update(x for x in values if not self.varies(x))
         return {value for value in found if value not in self.literals}
+
+
+def read_literal(operand: Value, access: Access) -> Literal | None:
+    """The literal whose one element is read wherever the access goes; it needs no memory."""
+    is_element = access.bounds in (Bounds.INSIDE, Bounds.CLIP) and operand.tensor.size > 0
+    return splat_literal(operand) if is_element else None
 
 
 def count_uses(instructions: Sequence[Instruction]) -> dict[Value, int]:

@@ -16,31 +16,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from functools import cache, partial
+from functools import partial
 
-import numpy as np
-
+from ..compute.contracted import needs_fill
 from ..ir import Instruction, Value
-from ..ir.instruction import Op
-from ..kernels.build import KernelBuilder
 from ..kernels.indices import IndexSum
-from ..kernels.ops import Fma, LaneNumbers, ReduceLanes
+from ..kernels.ops import Fma
 from ..kernels.pairs import add_compensated, corrected
-from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
-from ..ops.arithmetic import Add
-from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
-from ..ops.literal import Literal, dense, splat
-from ..ops.nest import Affine, Index, axes_in
+from ..ops.literal import Literal, splat
+from ..ops.nest import Loaded
 from ..ops.reduction import Broadcast
-from ..types import BOOL, F32, DType, TensorType, scalar
+from ..types import BOOL, scalar
 from .cuts import comparisons, decided_comparison, is_short, parts_of
-from .nest_levels import NestLevels, WrittenResult
+from .nest_accesses import NestAccessWriter, added_as, identity_of, type_of
+from .nest_levels import WrittenResult
 from .ops import cuts_of
 
 
@@ -53,55 +48,77 @@ class AxisBlock:
 
 
 @dataclass
-class NestLoopWriter:
-    """Writes the loops of a nest; `buffers` are those of its operands."""
+class NestLoopWriter(NestAccessWriter):
+    """Writes the loops of a nest."""
 
-    build: KernelBuilder
-    levels: NestLevels
-    buffers: Mapping[Value, Value]
     grain: int = 0
     """Of the outermost loop, in points."""
-    values: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    """By the value of the body: what is known where the writer is."""
     wide: dict[tuple[Value, int], Value] = field(default_factory=dict[tuple[Value, int], Value])
     """What is the same in all lanes, by their number."""
     spans: dict[int, AxisBlock] = field(default_factory=dict[int, "AxisBlock"])
     """Where the loops over blocks are, by their axis."""
-    lanes: int = 1
-    active: int = 1
     is_short: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         levels, op = self.levels, self.levels.op
-        self.at = [IndexSum(0, {})] * len(op.extents)
-        self.ranges = {axis: (0, extent - 1) for axis, extent in enumerate(op.extents)}
         self.compared = comparisons(levels.instruction) if op.cuts else {}
         self.steps: list[list[Callable[[], None]]] = [[] for _ in range(levels.depth + 1)]
         for axis, value in enumerate(levels.coordinates):
             if value in levels.uses:
                 self.steps[levels.level(value)].append(partial(self._write_coordinate, axis))
-        for number, value in enumerate(levels.scalars):
-            if value in levels.uses and value not in levels.literals:
-                self.steps[levels.level(value)].append(partial(self._write_read, number))
+        self._plan_reads()
         for computed in levels.computed:
             value = computed.result
             if value in levels.uses and value not in levels.literals and value not in levels.fused:
                 self.steps[levels.level(value)].append(partial(self._write_computed, computed))
         self.begun: list[list[WrittenResult]] = [[] for _ in range(levels.depth + 1)]
         for target in levels.targets:
+            written = op.outputs[target.number]
+            for level, write in self.index_steps(
+                target.indices, written.type.shape, written.bounds
+            ):
+                self.steps[level].append(write)
             if target.begins is not None:
                 self.begun[target.begins].append(target)
             else:
-                written = axes_in(op.outputs[target.number].indices)
-                found = [levels.position[axis] + 1 for axis in written if axis in levels.position]
-                level = max([levels.level(target.value), *found])
+                level = max(levels.level(target.value), levels.mask(target.indices).bit_length())
+                level = levels.depth if target.is_scattered else level
                 self.steps[level].append(partial(self._write_result, target))
 
+    def _plan_reads(self) -> None:
+        """Checks of indices are written whether or not anybody uses what they lead to."""
+        levels, op = self.levels, self.levels.op
+        operands = levels.instruction.operands
+        everywhere = [*levels.indices, *[target.indices for target in levels.targets]]
+        indexing = {i.operand for indices in everywhere for i in indices if isinstance(i, Loaded)}
+        for number, value in enumerate(levels.scalars):
+            if value in levels.literals:
+                continue
+            shape, bounds = operands[number].tensor.shape, op.accesses[number].bounds
+            for level, write in self.index_steps(levels.indices[number], shape, bounds):
+                self.steps[level].append(write)
+            if value in levels.uses or number in indexing:
+                self.steps[levels.level(value)].append(partial(self._write_read, number))
+
     def write(self) -> None:
-        for value, literal in self.levels.literals.items():
-            if value in self.levels.uses:
+        """All of the nest: results that begin with an operand, or with one number, and the loops."""
+        levels, op = self.levels, self.levels.op
+        for number, written in enumerate(op.own_outputs):
+            buffer, dtype = self.build.outputs[number], written.type.dtype
+            if written.init is not None:
+                self.build.copy(self.buffers[levels.instruction.operands[written.init]], buffer)
+                if number in self.excesses:
+                    self.build.fill(self.excesses[number], self.build.constant(dtype, 0))
+            elif needs_fill(number, written, op):
+                nothing = identity_of(written.combinator, dtype)
+                self.build.fill(buffer, self.build.constant(dtype, nothing))
+        if 0 in op.extents:
+            return
+        for value, literal in levels.literals.items():
+            if value in levels.uses:
                 type = scalar(literal.type.dtype)
-                self.values[value] = self._emit(Literal(type, literal.data), type)
+                self.values[value] = self.emit(Literal(type, literal.data), type)
         self._write_level(0, [])
 
     # Loops.
@@ -310,18 +327,18 @@ class NestLoopWriter:
 
     def _start(self, target: WrittenResult) -> Value:
         """The total of nothing."""
-        lanes = self.lanes if self.levels.varies(target.value) else 1
+        lanes = self.lanes if target.varies else 1
         if target.inside:
             lanes = self.levels.op.lanes
-        dtype = _added_as(target.value.tensor.dtype)
-        identity = self._combinator(target).identity(dtype)
-        return self.build.emit(splat(_type(dtype, lanes), identity))
+        dtype = target.value.tensor.dtype
+        number = identity_of(self._combinator(target), dtype)
+        return self.build.emit(splat(type_of(added_as(dtype), lanes), number))
 
     def _joined(
         self, targets: Sequence[WrittenResult], totals: Sequence[Value], others: Sequence[Value]
     ) -> list[Value]:
         return [
-            self._emit(COMBINING[self._combinator(target)], x.tensor, x, y)
+            self.combined(self._combinator(target), x, y)
             for target, x, y in zip(targets, totals, others, strict=True)
         ]
 
@@ -332,56 +349,32 @@ class NestLoopWriter:
             lanes = total.tensor.size
             if target.factors is not None:
                 x, y = [self._value(factor, lanes) for factor in target.factors]
-                joined = self._emit(Fma(), total.tensor, x, y, total)
+                joined = self.emit(Fma(), total.tensor, x, y, total)
             else:
-                value = self._value(target.value, lanes)
-                op = COMBINING[self._combinator(target)]
-                value = self._cast(value, total.tensor.dtype)
-                joined = self._emit(op, total.tensor, total, value)
+                value = self.cast(self._value(target.value, lanes), total.tensor.dtype)
+                joined = self.combined(self._combinator(target), total, value)
             if target.inside and self.active < self.lanes:
-                mask = np.arange(lanes) < self.active
-                chosen = self.build.emit(dense(_type(BOOL, lanes), mask))
-                joined = self._emit(Select(), total.tensor, joined, total, chosen)
+                chosen = self.emit_active(lanes)
+                joined = self.emit(Select(), total.tensor, joined, total, chosen)
             found.append(joined)
         return found
 
     def _finish(self, target: WrittenResult, parts: Sequence[Value]) -> None:
         """Store what a reduction came to."""
         if target.inside:
-            op = ReduceLanes(self._combinator(target))
-            parts = [self.build.emit(op, part) for part in parts]
+            parts = [self.reduced(self._combinator(target), part) for part in parts]
         total = corrected(self.build, *parts) if len(parts) == 2 else parts[0]
-        self._store(target, self._cast(total, target.value.tensor.dtype))
-
-    def _cast(self, value: Value, dtype: DType) -> Value:
-        """A value as another type of float."""
-        type = value.tensor
-        if type.dtype == dtype:
-            return value
-        return self._emit(DataTypeCast(dtype), TensorType(type.shape, dtype), value)
+        self.store(target, self.cast(total, target.value.tensor.dtype))
 
     # What stands at a level.
 
     def _write_coordinate(self, axis: int) -> None:
-        value = self.build.index_value(self.at[axis])
-        lanes = self.lanes
-        if axis == self.levels.op.vector and self.levels.vector >= 0 and lanes > 1:
-            wide = _type(value.tensor.dtype, lanes)
-            first = self._emit(Broadcast((lanes,)), wide, value)
-            numbers = self._emit(LaneNumbers(lanes), wide)
-            value = self._emit(Add(), wide, first, numbers)
+        is_vector = axis == self.levels.op.vector and self.levels.vector >= 0
+        value = self.numbered(self.build.index_value(self.at[axis]), int(is_vector))
         self._keep(self.levels.coordinates[axis], value)
 
     def _write_read(self, number: int) -> None:
-        operand = self.levels.instruction.operands[number]
-        indices = self.levels.op.accesses[number].indices
-        at, steps = self._indices(indices)
-        lanes = self.lanes if steps else 0
-        active = self.active % self.lanes if steps else 0
-        loaded = self.build.load(
-            self.buffers[operand], *at, lanes=lanes, steps=steps, active=active
-        )
-        self._keep(self.levels.scalars[number], loaded)
+        self._keep(self.levels.scalars[number], self.read(number))
 
     def _write_computed(self, computed: Instruction) -> None:
         result = computed.result
@@ -394,11 +387,16 @@ class NestLoopWriter:
         lanes = self.lanes if self.levels.varies(result) else 1
         operands = [self._value(operand, lanes) for operand in computed.operands]
         lanes = max([1, *[operand.tensor.size for operand in operands]])
-        made = self._emit(computed.op, _type(result.tensor.dtype, lanes), *operands)
+        made = self.emit(computed.op, type_of(result.tensor.dtype, lanes), *operands)
         self._keep(result, made)
 
     def _write_result(self, target: WrittenResult) -> None:
-        self._store(target, self._value(target.value, self.lanes))
+        moves = target.varies or self.levels.moves(target.indices)
+        value = self._value(target.value, self.lanes if moves else 1)
+        if target.varies and self.lanes > 1 and not value.tensor.rank:
+            wide = type_of(value.tensor.dtype, self.lanes)
+            value = self.emit(Broadcast((self.lanes,)), wide, value)
+        self.store(target, value)
 
     def _keep(self, value: Value, made: Value) -> None:
         self.values[value] = made
@@ -408,8 +406,8 @@ class NestLoopWriter:
         if self.levels.vector >= self.levels.level(value):
             counts = self._lane_counts
         for lanes in counts - {1}:
-            wide = _type(made.tensor.dtype, lanes)
-            self.wide[value, lanes] = self._emit(Broadcast((lanes,)), wide, made)
+            wide = type_of(made.tensor.dtype, lanes)
+            self.wide[value, lanes] = self.emit(Broadcast((lanes,)), wide, made)
 
     @property
     def _lane_counts(self) -> set[int]:
@@ -427,43 +425,3 @@ class NestLoopWriter:
     def _value(self, value: Value, lanes: int) -> Value:
         """A value of the body, copied to the lanes if it is the same in all of them; constants are not."""
         return self.wide[value, lanes] if (value, lanes) in self.wide else self.values[value]
-
-    # Memory.
-
-    def _store(self, target: WrittenResult, value: Value) -> None:
-        written = self.levels.op.outputs[target.number]
-        at, steps = self._indices(written.indices)
-        if steps and not value.tensor.rank:
-            wide = _type(value.tensor.dtype, self.lanes)
-            value = self._emit(Broadcast((self.lanes,)), wide, value)
-        active = self.active % self.lanes if steps else 0
-        buffer = self.build.outputs[target.number]
-        self.build.store(value, buffer, *at, steps=steps, active=active)
-
-    def _indices(self, indices: Sequence[Index]) -> tuple[list[IndexSum], tuple[int, ...]]:
-        """Where the first lane is, and steps from lane to lane, if there are any."""
-        at: list[IndexSum] = []
-        for index in indices:
-            assert isinstance(index, Affine)
-            found = IndexSum(index.constant, {})
-            for axis, coefficient in index.terms:
-                found = found.plus(self.at[axis], coefficient)
-            at.append(found)
-        if self.lanes == 1 or not self.levels.moves(indices):
-            return at, ()
-        vector = self.levels.op.vector
-        return at, tuple([i.coefficient(vector) for i in indices if isinstance(i, Affine)])
-
-    def _emit(self, op: Op, type: TensorType, *operands: Value) -> Value:
-        """Append an op whose result's type is known: asking the op for it takes longer than all else."""
-        return self.build.emit_typed(op, type, *operands)
-
-
-def _added_as(dtype: DType) -> DType:
-    """The narrow floats are joined in 32 bits."""
-    return F32 if dtype.is_float and dtype.bits < F32.bits else dtype
-
-
-@cache
-def _type(dtype: DType, lanes: int) -> TensorType:
-    return TensorType((lanes,) if lanes > 1 else (), dtype)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compute.ops import CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
+from ..kernels.guarded_ops import GUARDED
 from ..kernels.ops import KERNEL
 from ..lazy_dataclass import dataclass
 from ..ops import (
@@ -45,6 +46,7 @@ _WRITTEN: tuple[type[Op], ...] = (
     *(Nest, MatrixProduct, CallAddress),
     *SCHEDULED,
     *KERNEL,
+    *GUARDED,
 )
 
 OPS: Mapping[str, type[Op]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import Instruction, Op
+from ..kernels.guarded_ops import GUARDED
 from ..kernels.ops import KERNEL, Kernel
 from ..ops import Literal, Pointwise, Yield
 from ..ops.aggregate import listed
@@ -15,7 +16,7 @@ from ..ops.bits import BitCast
 from ..ops.reduction import Broadcast
 from ..types import PointerType, TensorType, Type
 
-_OTHERS: tuple[type[Op], ...] = (*KERNEL[1:], Literal, Broadcast, BitCast, Yield)
+_OTHERS: tuple[type[Op], ...] = (*KERNEL[1:], *GUARDED, Literal, Broadcast, BitCast, Yield)
 
 
 def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:

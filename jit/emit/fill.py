@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.lazy_dataclass import dataclass
-from ...core.ops.nest import Output
+from ...core.ops.literal import Literal
 from ...core.types import TensorType
 from .element_access import (
     Lanes,
@@ -15,33 +15,27 @@ from .element_access import (
     offset_bytes,
     store_elements,
 )
-from .elements import add_compensated, corrected, element, identity, memory_type, pack
+from .elements import add_compensated, corrected, memory_type, pack, splat_element
 from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
 from .values import ZMM_BYTES
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
 
 
-def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
-    """Every element becomes the combinator's identity, or zero without one."""
-    dtype, size = output.type.dtype, output.type.size
-    if output.combinator is None:
-        value = element(dtype, 0)
-    else:
-        value = identity(output.combinator, dtype)
-    stored = dtype.store(dtype.numpy.type(output.fill)[None]).tobytes()
-    if len(set(stored)) == 1:
-        _write_bytes(w, base, stored[0], output.type.bytes)
+def write_fill(w: FunctionWriter, base: Register, type: TensorType, number: Literal) -> None:
+    """Every element becomes a number."""
+    dtype, size = type.dtype, type.size
+    if len(set(number.data)) == 1:
+        _write_bytes(w, base, number.data[0], type.bytes)
         return
-    lanes = ZMM_BYTES // dtype.bytes
-    type = memory_type(dtype)
-    vectors = size // lanes
-    spread = pack(w, w.splat(value, lanes), dtype)
-    if vectors:
-        with w.loop(constant(I64, 0), constant(I64, vectors * lanes), constant(I64, lanes)) as loop:
-            w.store(spread, element_address(w, base, type, loop.index))
-    for number in range(vectors * lanes, size):
-        w.store(w.extract(spread, 0), offset_bytes(w, base, number * dtype.bytes))
+    lanes, stored = ZMM_BYTES // dtype.bytes, memory_type(dtype)
+    whole = size - size % lanes
+    spread = pack(w, w.splat(splat_element(number), lanes), dtype)
+    if whole:
+        with w.loop(constant(I64, 0), constant(I64, whole), constant(I64, lanes)) as loop:
+            w.store(spread, element_address(w, base, stored, loop.index))
+    for place in range(whole, size):
+        w.store(w.extract(spread, 0), offset_bytes(w, base, place * dtype.bytes))
 
 
 def write_zeros(w: FunctionWriter, base: Register, bytes: int) -> None:

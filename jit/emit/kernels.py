@@ -13,10 +13,20 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Op, Value
+from ...core.kernels.guarded_ops import (
+    CheckIndex,
+    CopyBuffer,
+    ExtractLane,
+    FillBuffer,
+    IsInside,
+    LoadWhere,
+    StoreWhere,
+)
 from ...core.kernels.ops import (
     AffineIndex,
     AllocateLocal,
     Fma,
+    IndexedAccess,
     Kernel,
     LaneNumbers,
     LoadAt,
@@ -29,11 +39,12 @@ from ...core.kernels.ops import (
     buffer_of,
 )
 from ...core.lazy_dataclass import dataclass
-from ...core.ops.literal import Literal
+from ...core.ops.literal import Literal, literal_of
 from ...core.ops.reduction import Broadcast
 from ...core.types import TensorType
 from ..runtime.pool_code import MOST_BLOCKS
 from .addresses import strides
+from .checks import Checks
 from .element_access import (
     Lanes,
     Pointers,
@@ -43,9 +54,11 @@ from .element_access import (
     store_elements,
 )
 from .elements import combine, memory_type, register_type, splat_element
-from .indices import add_constant, multiply_constant
+from .fill import write_copy, write_fill
+from .indices import add_constant, is_inside, multiply_constant
 from .parallel import ParallelLoops
 from .scalar import write_scalar
+from .steps import CheckSite
 from .values import YMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant, constants
 
@@ -55,13 +68,16 @@ def write_kernel(
     kernel: Instruction[Kernel],
     bases: Sequence[Register],
     parallel: ParallelLoops | None = None,
+    checks: Checks | None = None,
 ) -> None:
     """Write a kernel; `bases` are the addresses of its operands and of its results.
 
-    Parallel loops are written by `parallel`; without it they are loops like all others.
+    Parallel loops are written by `parallel`; without it they are loops like all others.  Its checks are among those of
+    the function that it is in, `checks`.
     """
     block = kernel.regions[0].entry
-    writer = _KernelWriter(w, *_addresses_in(block), parallel)
+    site = CheckSite(kernel.location)
+    writer = _KernelWriter(w, *_addresses_in(block), parallel, checks, site)
     writer.has_loops = any(instruction.regions for instruction in block.instructions)
     writer.values.update(zip(block.arguments, bases, strict=True))
     writer.write(block)
@@ -88,6 +104,8 @@ class _Address(NamedTuple):
     sum: _Sum | Value
     constant: int
     tensor: TensorType
+    apart: tuple[tuple[Value, int], ...] = ()
+    """Coordinates that differ from lane to lane, and so many elements for each."""
 
 
 @dataclass(eq=False)
@@ -102,6 +120,8 @@ class _KernelWriter:
     addresses: Mapping[Instruction, _Address]
     begun: Mapping[Value, Sequence[_Sum]]
     parallel: ParallelLoops | None = None
+    checks: Checks | None = None
+    site: CheckSite | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
     sums: dict[_Sum, Register] = field(default_factory=dict[_Sum, Register])
     splats: dict[tuple[Value, int], Register] = field(
@@ -114,6 +134,9 @@ class _KernelWriter:
         for instruction in block.instructions[:-1]:
             rule = _RULES.get(type(instruction.op), _write_pointwise)
             rule(self, instruction)
+            for result in instruction.results:
+                if result in self.begun:
+                    self.write_sums([result])
         return [self.values[value] for value in block.terminator.operands]
 
     def enter(self, block: Block, arguments: Sequence[Register]) -> list[Register]:
@@ -142,14 +165,30 @@ class _KernelWriter:
             self.splats[value, lanes] = self.w.splat(register, lanes)
         return self.splats[value, lanes]
 
-    def pointer(self, instruction: Instruction[LoadAt | StoreAt]) -> Pointers:
+    def pointer(
+        self,
+        instruction: Instruction[LoadAt | StoreAt | LoadWhere | StoreWhere],
+        condition: Register | None = None,
+    ) -> Pointers:
         """Where an access begins, and how far apart its lanes are."""
         address = self.addresses[instruction]
         stride = _lane_stride(address.tensor, instruction.op.steps)
-        element = self.element(address)
+        element, offsets = self.element(address), self.offsets(address, stride)
+        varies = stride != 0 or offsets is not None
         tensor = address.tensor
-        is_short = tensor.bytes <= YMM_BYTES and not self.has_loops
-        return Pointers(tensor.dtype, element, stride, None, None, stride != 0, is_short)
+        is_short = tensor.bytes <= YMM_BYTES and not self.has_loops and condition is None
+        return Pointers(tensor.dtype, element, stride, offsets, condition, varies, is_short)
+
+    def offsets(self, address: _Address, stride: int) -> Register | None:
+        """The elements from there to that of each lane, where these have coordinates of their own."""
+        found: Register | None = None
+        for value, elements in address.apart:
+            offset = multiply_constant(self.w, self.values[value], elements)
+            found = offset if found is None else self.w.add(found, offset)
+        if found is None or not stride:
+            return found
+        lanes = found.type.lanes
+        return self.w.add(found, constants("i64", [lane * stride for lane in range(lanes)]))
 
     def element(self, address: _Address) -> Register:
         """Where an element is."""
@@ -171,7 +210,7 @@ class _KernelWriter:
 
 def _addresses_in(block: Block) -> tuple[dict[Instruction, _Address], dict[Value, list[_Sum]]]:
     """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index."""
-    depths: dict[Value, int] = {}
+    depths: dict[Value, float] = {}
     found: dict[Instruction, _Address] = {}
     known: dict[tuple[_Sum | Value, Value, int], _Sum] = {}
     pending = [(block, 0)]
@@ -180,7 +219,9 @@ def _addresses_in(block: Block) -> tuple[dict[Instruction, _Address], dict[Value
         if depth:
             depths[inner.arguments[0]] = depth
         for instruction in inner.instructions:
-            if isinstance(instruction.op, LoadAt | StoreAt | PrefetchAt):
+            for result in instruction.results:  # which may be a coordinate
+                depths[result] = depth + _COMPUTED
+            if isinstance(instruction.op, IndexedAccess):
                 found[instruction] = _address_of(instruction, instruction.op, depths, known)
             pending += [(region.entry, depth + 1) for region in instruction.regions]
     begun: dict[Value, list[_Sum]] = {}
@@ -191,13 +232,12 @@ def _addresses_in(block: Block) -> tuple[dict[Instruction, _Address], dict[Value
 
 def _address_of(
     instruction: Instruction,
-    op: LoadAt | StoreAt | PrefetchAt,
-    depths: Mapping[Value, int],
+    op: IndexedAccess,
+    depths: Mapping[Value, float],
     known: dict[tuple[_Sum | Value, Value, int], _Sum],
 ) -> _Address:
-    """Terms of indices that are computed come after those of all loops; sums with the same terms are one."""
-    first = int(isinstance(op, StoreAt))
-    buffer, *coordinates = instruction.operands[first:]
+    """Terms stand in the order in which they are known, outer loops first; sums with the same terms are one."""
+    buffer, *coordinates = instruction.operands[op.first_buffer :]
     tensor = buffer_of(op.name, buffer.type)
     counts: dict[Value, int] = {}
     constant = 0
@@ -207,11 +247,14 @@ def _address_of(
             coordinate = coordinates[number]
             counts[coordinate] = counts.get(coordinate, 0) + coefficient * stride
     sum: _Sum | Value = buffer
-    for value in sorted(counts, key=lambda value: depths.get(value, _LATE)):
+    apart = tuple([(value, n) for value, n in counts.items() if value.tensor.rank and n])
+    for value, _ in apart:
+        del counts[value]
+    for value in sorted(counts, key=depths.__getitem__):
         if elements := counts[value]:
             key = sum, value, elements
             sum = known.get(key) or known.setdefault(key, _Sum(sum, value, elements, buffer))
-    return _Address(sum, constant, tensor)
+    return _Address(sum, constant, tensor, apart)
 
 
 def _lane_stride(tensor: TensorType, steps: Sequence[int]) -> int:
@@ -219,8 +262,8 @@ def _lane_stride(tensor: TensorType, steps: Sequence[int]) -> int:
     return sum(s * step for s, step in zip(strides(tensor.shape), steps, strict=False))
 
 
-_LATE: Final = 1 << 30
-"""More than there are loops in each other."""
+_COMPUTED: Final = 0.5
+"""Behind the index of the loop that it is computed in, before those of loops inside."""
 
 
 def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
@@ -252,7 +295,7 @@ def _write_parallel_loop(
 
     def write(w: FunctionWriter, given: Sequence[Register], number: Register) -> None:
         values = dict(zip(outside, given, strict=True))
-        inner = _KernelWriter(w, k.addresses, k.begun, None, values)
+        inner = _KernelWriter(w, k.addresses, k.begun, values=values)
         inner.write_sums(outside)
         first = add_constant(w, multiply_constant(w, number, length), op.lower)
         if grain == 1:
@@ -301,6 +344,58 @@ def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:
     lanes = value.type.lanes
     at = k.pointer(instruction)
     store_elements(k.w, at, value, Lanes(lanes, instruction.op.active or lanes), None, False)
+
+
+def _write_load_where(k: _KernelWriter, instruction: Instruction[LoadWhere]) -> None:
+    op, lanes = instruction.op, instruction.op.lanes or 1
+    at = k.pointer(instruction, _condition(k, instruction.operands[0]))
+    loaded = load_elements(k.w, at, Lanes(lanes, op.active or lanes))
+    k.values[instruction.result] = k.w.splat(loaded, lanes)
+
+
+def _write_store_where(k: _KernelWriter, instruction: Instruction[StoreWhere]) -> None:
+    op, lanes = instruction.op, instruction.op.lanes or 1
+    at = k.pointer(instruction, _condition(k, instruction.operands[0]))
+    value = k.values[instruction.operands[1]]
+    store_elements(k.w, at, value, Lanes(lanes, op.active or lanes), None, False)
+
+
+def _condition(k: _KernelWriter, value: Value) -> Register | None:
+    """None where it always holds."""
+    literal = literal_of(value)
+    return None if literal is not None and literal.splat_value() else k.values[value]
+
+
+def _write_is_inside(k: _KernelWriter, instruction: Instruction[IsInside]) -> None:
+    index = k.values[instruction.operands[0]]
+    k.values[instruction.result] = is_inside(k.w, index, instruction.op.extent)
+
+
+def _write_check(k: _KernelWriter, instruction: Instruction[CheckIndex]) -> None:
+    if k.checks is None or k.site is None:
+        raise InternalError("a kernel that is a function has no checks")
+    op, index = instruction.op, k.values[instruction.operands[0]]
+    lanes = index.type.lanes
+    mask = Lanes(lanes, op.active or lanes).mask
+    k.checks.write_check(k.w, index, op.extent, k.checks.add(k.site), mask)
+
+
+def _write_lane(k: _KernelWriter, instruction: Instruction[ExtractLane]) -> None:
+    lane = k.w.extract(k.values[instruction.operands[0]], instruction.op.lane)
+    k.values[instruction.result] = lane
+
+
+def _write_fill(k: _KernelWriter, instruction: Instruction[FillBuffer]) -> None:
+    buffer, number = instruction.operands
+    literal = literal_of(number)
+    assert literal is not None
+    write_fill(k.w, k.values[buffer], buffer_of("fillBuffer", buffer.type), literal)
+
+
+def _write_copy(k: _KernelWriter, instruction: Instruction[CopyBuffer]) -> None:
+    source, target = instruction.operands
+    tensor = buffer_of("copyBuffer", source.type)
+    write_copy(k.w, k.values[source], k.values[target], tensor)
 
 
 def _write_allocate(k: _KernelWriter, instruction: Instruction[AllocateLocal]) -> None:
@@ -385,6 +480,13 @@ _RULES: Final[Mapping[type[Op], _Rule]] = MappingProxyType(
         Shuffle: _write_shuffle,
         AffineIndex: _write_index,
         LaneNumbers: _write_lane_numbers,
+        LoadWhere: _write_load_where,
+        StoreWhere: _write_store_where,
+        IsInside: _write_is_inside,
+        CheckIndex: _write_check,
+        ExtractLane: _write_lane,
+        FillBuffer: _write_fill,
+        CopyBuffer: _write_copy,
         Literal: _write_literal,
         Broadcast: _write_broadcast,
     }

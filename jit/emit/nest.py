@@ -20,11 +20,13 @@ from ...core.compute.footprint import footprint
 from ...core.ir.instruction import Instruction
 from ...core.ir.placement import ALIGNMENT, Place
 from ...core.lazy_dataclass import dataclass
+from ...core.ops.literal import splat
 from ...core.schedule.arena import aligned
 from ...core.schedule.cuts import is_short
+from ...core.schedule.nest_accesses import identity_of
 from ...core.schedule.nest_kernels import selects_by_place
 from ...core.schedule.ops import Loops, is_folded, row_block
-from ...core.types import TensorType
+from ...core.types import TensorType, scalar
 from .checks import Checks
 from .element_access import element_address, offset_bytes, opaque_address
 from .elements import add_compensated, combine, corrected, identity, reduce_lanes
@@ -119,7 +121,9 @@ class NestWriter:
         for number in self.plan.filled:
             written, target = op.outputs[number], self.bases[first + number]
             if written.init is None:
-                write_fill(self.w, target, written)
+                dtype = written.type.dtype
+                nothing = splat(scalar(dtype), identity_of(written.combinator, dtype))
+                write_fill(self.w, target, written.type, nothing)
             else:
                 # the same texts say that it lies there, and opaque addresses have texts of their own
                 given = self.given[written.init], self.given[first + number]

@@ -19,7 +19,8 @@ from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
-from ...core.kernels.ops import Kernel, is_kernel
+from ...core.kernels.guarded_ops import CheckIndex, CopyBuffer
+from ...core.kernels.ops import Kernel, executed, is_kernel
 from ...core.kernels.parallelise import has_parallel_loops
 from ...core.kernels.same import written_body
 from ...core.lazy_dataclass import dataclass
@@ -289,9 +290,12 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     parallel = _parallel_loops(shared) if has_parallel_loops(instruction) else None
     body = shared.bodies[instruction]
     is_polled = k.polls is not None and k.polls.safepoints.before(instruction)
+    is_here = is_polled or any(
+        isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(instruction)
+    )
     is_alone = shared.uses[body] == 1
-    if is_polled or len(body) < (_IN_PLACE if is_alone else _TINY):
-        write_kernel(k.w, instruction, bases, parallel)
+    if is_here or len(body) < (_IN_PLACE if is_alone else _TINY):
+        write_kernel(k.w, instruction, bases, parallel, k.checks)
         return
     symbol = shared.kernels.get(body)
     if symbol is None:
@@ -321,6 +325,9 @@ time in its length."""
 
 _TINY: Final = 16
 """The same of one that others are equal to: a call takes as long as so many instructions."""
+
+_IN_PLACE_OPS: Final = (CheckIndex, CopyBuffer)
+"""Checks leave the function that the kernel is in; and in it is known whether two buffers are one."""
 
 _OF_KERNELS: Final = "nounwind noinline"
 

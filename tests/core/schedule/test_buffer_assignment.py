@@ -18,6 +18,8 @@ from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.ir import HEADER_BYTES, Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.placement import Place
+from nnkit.core.kernels.guarded_ops import CopyBuffer
+from nnkit.core.kernels.ops import executed, is_kernel
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -221,8 +223,12 @@ def updated(*, read_again: bool) -> tuple[Function, Value, Value]:
     fuse(module)
     schedule(module, Target())
     function = module.functions["main"]
-    (update,) = (i for i in function.entry.instructions if isinstance(i.op, Loops) and i.op.updates)
-    (init,) = update.op.updates
+    (update,) = (
+        i
+        for i in function.entry.instructions
+        if is_kernel(i) and any(isinstance(one.op, CopyBuffer) for _, one in executed(i))
+    )
+    ((init, _),) = update.op.overwriting
     return function, update.operands[init], update.result
 
 

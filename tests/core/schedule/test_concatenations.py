@@ -65,7 +65,11 @@ def test_random_pieces_in_random_order(seed: int, dtype: DType, is_fused: bool, 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("count", [5, 40])
-def test_pieces_computed_together_are_written_by_one_nest(count: int, axis: int) -> None:
+def test_pieces_computed_together_are_written_by_one_nest(
+    count: int, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "nests")
+
     def build(b: Builder, x: Value) -> Value:
         rows = [x]
         for _ in range(count - 1):
@@ -81,7 +85,9 @@ def test_pieces_computed_together_are_written_by_one_nest(count: int, axis: int)
     np.testing.assert_array_equal(expected, results(module, arguments)[0])
 
 
-def test_what_others_read_is_written_twice() -> None:
+def test_what_others_read_is_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "nests")
+
     def build(b: Builder, x: Value) -> list[Value]:
         y = b.emit(Sin(), x)
         pieces = [y, *(b.emit(Multiply(), y, x) for _ in range(5))]

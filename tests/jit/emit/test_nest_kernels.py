@@ -14,8 +14,9 @@ from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F16, F32, F64, Array, TensorType
 from nnkit.jit.executable import kernel_text
-from tests.core.compute.building import arguments_for, fused, module_of
+from tests.core.compute.building import arguments_for, fused, module_of, results
 from tests.core.schedule import row_programs
+from tests.core.schedule.nest_kinds import KINDS
 from tests.core.schedule.row_programs import RowProgram
 
 from .running import agree, run
@@ -94,3 +95,14 @@ def _steps(b: Builder, x: Value) -> Value:
     for _ in range(2):
         x = b.emit(Add(), b.emit(Scan(Combinator.MAX, 0), b.emit(Multiply(), x, x)), x)
     return x
+
+
+def test_each_kind_computes_the_bits_of_the_evaluator() -> None:
+    """Sums at indices that are read are those of nests, too; which the tests of these have."""
+    for number, (build, types) in enumerate(KINDS):
+        module = fused(module_of(build, *types))
+        arguments = arguments_for(module)
+        schedule(module, MACHINES[number % len(MACHINES)])
+        compiled = run(module.functions["main"], arguments)
+        for one, other in zip(results(module, arguments), compiled, strict=True):
+            np.testing.assert_array_equal(one, other, f"{build.__name__} {types}")

@@ -18,6 +18,7 @@ from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.instruction import Instruction, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ir.placement import output
+from nnkit.core.kernels.guarded_ops import GUARDED
 from nnkit.core.kernels.ops import KERNEL
 from nnkit.core.ops import ALL, PROGRAM
 from nnkit.core.ops.arithmetic import Add
@@ -61,7 +62,12 @@ SEEDS = st.integers(0, 100)
 
 def test_the_ops_of_the_last_stage_are_those_that_are_written() -> None:
     late = {op for op in (*ALL, *PROGRAM, *OPS.values()) if Stage.SCHEDULE in op.stages}
-    assert late == {*WRITERS, Loops, *KERNEL[1:]}  # what stands in kernels is written by them
+    assert late == {
+        *WRITERS,
+        Loops,
+        *KERNEL[1:],
+        *GUARDED,
+    }  # what stands in kernels is written by them
 
 
 def scheduled_entry(
