@@ -18,6 +18,7 @@ from .core.errors import NNKitError
 from .core.lazy_dataclass import dataclass
 from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
+from .staging.halves import HalfCallee
 from .staging.primitive import staging_error
 from .staging.read_places import MISSING, ReadVariable
 from .staging.reads import RECORDED, Reads
@@ -117,7 +118,7 @@ class Watched:
 def watched_by(callee: Callee, stageable: Stageable, *, is_variant: bool = False) -> Watched:
     """What a program depends on that calls `callee` of `stageable`; `is_variant`: of another staged function for it."""
     slots: dict[tuple[int, object], ReadVariable] = {}
-    for function in _functions_of(callee, stageable):
+    for function in functions_of(callee, stageable):
         for slot in function.reads.slots if function.reads is not None else ():
             slots.setdefault(slot.key, slot)
     made = f"donate({stageable.name})" if is_variant else stageable.name
@@ -153,7 +154,7 @@ def _definitions(callee: Callee, made: str, itself: Stageable | None) -> Iterato
                 pass
 
 
-def _functions_of(callee: Callee, stageable: Stageable) -> Sequence[PythonFunction]:
+def functions_of(callee: Callee, stageable: Stageable) -> Sequence[PythonFunction]:
     """All functions that were traced for it, and rules of their derivatives."""
     found: dict[PythonFunction, None] = {}
     pending: list[object] = [callee, stageable]
@@ -162,6 +163,8 @@ def _functions_of(callee: Callee, stageable: Stageable) -> Sequence[PythonFuncti
         match one:
             case DerivativeCallee() | BatchCallee():
                 pending.append(one.primal)
+            case HalfCallee():
+                pending += one.functions
             case Trace():
                 pending += (one.origin, *one.used)
             case PythonFunction() if one not in found:

@@ -17,7 +17,7 @@ from .core.ir import SavePolicy
 from .core.lazy_dataclass import dataclass
 from .core.types import TensorType
 from .derivative_checks import check_parameters, checked_policy
-from .redefinitions import Watched, watched_by
+from .redefinitions import Watched, functions_of, watched_by
 from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
 from .shaping import split_pieces
 from .staging.custom_rules import trace_rules
@@ -32,9 +32,10 @@ from .staging.halves import (
     residual_spec,
 )
 from .staging.primitive import differentiation_error, located, staging_error
+from .staging.reads import Reads
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
-from .staging.staged_functions import Stageable
+from .staging.staged_functions import PythonFunction, Stageable
 from .staging.tracebacks import public, public_methods
 from .static_parameters import MOST_VARIANTS
 from .structs import Struct
@@ -186,7 +187,17 @@ class Split:
         derivatives = tuple(zip(names, (spec for _, spec in found), strict=True))
         taken = tuple(shapes[k] for k in wrt)
         return Halves(
-            _Halved(core, callee, shapes, result_shapes, derivatives, self._single, taken)
+            _Halved(
+                core,
+                callee,
+                shapes,
+                result_shapes,
+                derivatives,
+                self._single,
+                taken,
+                tuple(functions_of(callee, self._of.stageable)),
+                self._watched.reads,
+            )
         )
 
 
@@ -243,6 +254,8 @@ class _Halved:
     derivatives_of: tuple[tuple[str, Spec], ...]
     single: bool
     derivative_shapes: tuple[tuple[int, ...], ...]
+    functions: tuple[PythonFunction, ...]
+    reads: Reads
 
     @property
     def derivative(self) -> Spec:
@@ -267,6 +280,8 @@ class _Halved:
                 part=part,
                 shapes=(*shapes, *self.result_shapes),
                 result_shapes=self.derivative_shapes,
+                functions=self.functions,
+                reads=self.reads,
             )
         if part == "saving":
             chosen = [k for k, one in enumerate(about) if one.kind == "saved"]
@@ -283,6 +298,8 @@ class _Halved:
             part=part,
             shapes=self.shapes,
             result_shapes=(*self.result_shapes, *shapes),
+            functions=self.functions,
+            reads=self.reads,
         )
 
     def arguments(self) -> tuple[ValueInfo, ...]:

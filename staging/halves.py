@@ -21,9 +21,16 @@ from ..core.ops.leaves import leaves_of, put_together, take_apart
 from ..core.ops.literal import constant
 from ..core.types import TensorType, Type
 from .expression import Callee, Shapes
-from .primitive import MAX_RANK, located
+from .primitive import MAX_RANK, located, staging_error
+from .reads import Reads
 from .spec import Spec, TensorSpec, TupleSpec
-from .staged_functions import Stageable, argument_error, arity_error
+from .staged_functions import (
+    PythonFunction,
+    Stageable,
+    argument_error,
+    arity_error,
+    note_use,
+)
 
 HalfPart: TypeAlias = Literal["forward", "saving", "backward"]
 """`saving` is the forward half that returns only those residuals that are neither arguments nor results."""
@@ -74,6 +81,10 @@ class HalfCallee(Callee):
     part: HalfPart = "forward"
     shapes: Shapes | None = ()
     result_shapes: tuple[tuple[int, ...], ...] = ()
+    functions: tuple[PythonFunction, ...] = ()
+    """Those that were traced for them."""
+    reads: Reads | None = None
+    """What these read, as it was then."""
 
     def result_type(self, type_of: TypeOf) -> Type:
         """The IR type of what it returns."""
@@ -169,6 +180,15 @@ class Half(Stageable):
         ):
             if wanted != given:
                 raise argument_error(self, name, wanted, given)
+        for function in self.made.functions:
+            note_use(function)
+        changed = None if self.made.reads is None else self.made.reads.changed()
+        if changed is not None:
+            what = changed.name if isinstance(changed.name, str) else "something"
+            raise staging_error(
+                f"{self.name} was made before {what}, which the function reads, was given another value",
+                "split the function again, `split(f).at(...)`",
+            )
         return self.made
 
 

@@ -157,6 +157,23 @@ def test_what_only_some_types_of_arguments_or_ways_to_call_read() -> None:
             assert out[0] == third
 
 
+def test_halves_that_were_made_before_a_change_are_an_error() -> None:
+    """Called, and in another function that was traced before."""
+    notebook = Notebook(
+        "import nnkit as nk\nfrom nnkit import *\nK = 3.0",
+        "@staged\ndef f(a):\n    return (a * a * K).sum()",
+        "split = nk.split(f)\nhalves = split.at(nk.spec((2,), f64))",
+        "@staged\ndef g(a):\n    return halves.forward(a)[0]",
+    )
+    for call in ("g(X)", "halves.forward(X)[0]", "split.forward(X)[0]"):
+        assert notebook.values(call) == 15.0
+    notebook.run("K = 5.0")
+    for call in ("g(X)", "halves.forward(X)[0]") * 2:
+        with pytest.raises(nk.StagingError, match="made before K, which the function reads"):
+            notebook.values(call)
+    assert notebook.values("split.forward(X)[0]") == 25.0
+
+
 def test_other_ways_to_run_know_it_too() -> None:
     notebook = Notebook(
         SETUP.replace("import settings", ""),
