@@ -62,7 +62,7 @@ LETTERS = """
 
 def known() -> list[str]:
     """The subscripts, as they stand above and with other labels."""
-    found = dict.fromkeys(READ)
+    found = dict[str, None](dict.fromkeys(READ))
     for text in READ:
         labels = dict.fromkeys(filter(str.isalpha, text))
         for letters in LETTERS:
