@@ -241,9 +241,10 @@ def test_the_stub_has_the_names_that_exist(module: str) -> None:
 
 
 def parameters(node: ast.FunctionDef) -> list[str]:
-    """Names of keyword parameters: what a caller can write."""
+    """Names of keyword parameters: what a caller can write, other than names that are messages."""
     arguments = node.args
-    return [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
+    names = [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
+    return [name for name in names if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("module", STUBS)

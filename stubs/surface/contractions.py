@@ -8,6 +8,7 @@ from .expressions import (
     COMMON_LAST,
     MAX_LISTED,
     MAX_RANK,
+    NOT_DECORATED,
     OTHER_DIMENSIONS,
     RANKS,
     define,
@@ -113,6 +114,7 @@ def _einsum() -> Iterator[str]:
     for r in COMMON_LAST:
         yield f"(subscripts: str, /, {operands}, rank: Literal[{r}]) -> {rep(plain(r, 'N'))}"
     yield f"(subscripts: str, /, {operands}, rank: None = None) -> Rep[Any]"
+    yield f"(subscripts: str, /, *operands: UnstagedData, rank: int | None = None, {NOT_DECORATED}) -> Rep[Any]"
 
 
 def _tensordot() -> Iterator[str]:

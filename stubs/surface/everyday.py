@@ -13,7 +13,7 @@ from .expressions import (
     any_axis,
     axis_literal,
     commas,
-    define,
+    define_for_tensors,
     dims,
     ints,
     masked,
@@ -45,11 +45,13 @@ def everyday() -> Iterator[str]:
 
 
 def _choices() -> Iterator[str]:
-    yield from define("where", _where())
-    yield from define("clip", clips())
-    yield from define("round", ["(a: Rep[NT], decimals: int = 0) -> Rep[NT]"])
+    yield from define_for_tensors("where", _where())
+    yield from define_for_tensors("clip", clips())
+    yield from define_for_tensors("round", ["(a: Rep[NT], decimals: int = 0) -> Rep[NT]"])
     ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
-    yield from define("nan_to_num", [f"(x: Rep[NT], copy: bool = True, {ends}) -> Rep[NT]"])
+    yield from define_for_tensors(
+        "nan_to_num", [f"(x: Rep[NT], copy: bool = True, {ends}) -> Rep[NT]"]
+    )
 
 
 def clips() -> Iterator[str]:
@@ -131,8 +133,8 @@ def _where_or_zero() -> Iterator[str]:
 
 def _questions() -> Iterator[str]:
     for name in ("isnan", "isfinite", "isinf", "signbit"):
-        yield from define(name, [f"(x: View[{masked('Number', 'M')}], /) -> Rep[M]"])
-    yield from define("logical_not", [f"(x: View[{masked('Any', 'M')}], /) -> Rep[M]"])
+        yield from define_for_tensors(name, [f"(x: View[{masked('Number', 'M')}], /) -> Rep[M]"])
+    yield from define_for_tensors("logical_not", [f"(x: View[{masked('Any', 'M')}], /) -> Rep[M]"])
     yield "class LogicalFunction:"
     pairs = [
         (f"x: {one}, y: {other}", r)
@@ -156,10 +158,12 @@ def _questions() -> Iterator[str]:
         f"(a: {rep(tensor(r, None, 'F'))}, b: float, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
         for r in RANKS
     ]
-    yield from define("isclose", [*close, *numbers])
+    yield from define_for_tensors("isclose", [*close, *numbers])
     floats = "View[AnyTensor[F]]"
     scalar = "Rep[Tensor0D[boolean]]"
-    yield from define("allclose", [f"(a: {floats}, b: {floats} | float, {_CLOSE}) -> {scalar}"])
+    yield from define_for_tensors(
+        "allclose", [f"(a: {floats}, b: {floats} | float, {_CLOSE}) -> {scalar}"]
+    )
     shifts = [signature.replace("(x:", "(self, x:", 1) for signature in binary("Integer")]
     bits = "(self, x: Rep[LT], y: Rep[LT], /) -> Rep[LT]"
     yield "class ShiftFunction:"
@@ -170,7 +174,7 @@ def _questions() -> Iterator[str]:
         yield f"{name}: BitwiseFunction"
     for name in ("left_shift", "right_shift"):
         yield f"{name}: ShiftFunction"
-    yield from define(
+    yield from define_for_tensors(
         "bitwise_not", [f"(x: Rep[{like}], /) -> Rep[{like}]" for like in ("ZT", "LT")]
     )
 
@@ -182,7 +186,7 @@ def _renamed(pair: str) -> str:
 
 
 def _axes() -> Iterator[str]:
-    yield from define(
+    yield from define_for_tensors(
         "expand_dims",
         [
             f"(a: {rep(tensor(r))}, axis: {axis_literal(i, r + 1)})"
@@ -195,11 +199,11 @@ def _axes() -> Iterator[str]:
             for r in RANKS[:-2]
         ],
     )
-    yield from define("squeeze", squeezes("a: {}"))
-    yield from define("ravel", ["(a: View[AnyTensor[D]]) -> Rep[Tensor1D[D]]"])
-    yield from define("swapaxes", swaps("axis1: int, axis2: int"))
+    yield from define_for_tensors("squeeze", squeezes("a: {}"))
+    yield from define_for_tensors("ravel", ["(a: View[AnyTensor[D]]) -> Rep[Tensor1D[D]]"])
+    yield from define_for_tensors("swapaxes", swaps("axis1: int, axis2: int"))
     several = "int | tuple[int, ...]"
-    yield from define("moveaxis", swaps(f"source: {several}, destination: {several}"))
+    yield from define_for_tensors("moveaxis", swaps(f"source: {several}, destination: {several}"))
 
 
 def swaps(axes: str) -> Iterator[str]:
@@ -221,9 +225,9 @@ def squeezes(me: str) -> Iterator[str]:
 
 
 def _pieces() -> Iterator[str]:
-    yield from define("array_split", splits())
-    yield from define("repeat", repeats())
-    yield from define(
+    yield from define_for_tensors("array_split", splits())
+    yield from define_for_tensors("repeat", repeats())
+    yield from define_for_tensors(
         "tile",
         [f"(A: {rep(plain(r))}, reps: int) -> {rep(plain(max(r, 1)))}" for r in RANKS]
         + [
@@ -234,7 +238,7 @@ def _pieces() -> Iterator[str]:
     )
     shifts, axes = "Shift | tuple[Shift, ...]", "int | tuple[int, ...]"
     yield "Shift: TypeAlias = int | View[Tensor0D[i32]] | View[Tensor0D[i64]] | View[Tensor0D[i8]]"
-    yield from define(
+    yield from define_for_tensors(
         "roll", [f"(a: Rep[Y], shift: {shifts}, axis: {axes} | None = None) -> Rep[Y]"]
     )
 
@@ -259,10 +263,10 @@ def splits() -> Iterator[str]:
 
 
 def _makers() -> Iterator[str]:
-    yield from define("eye", square_or_not())
+    yield from define_for_tensors("eye", square_or_not())
     end, made = "Rep[Tensor0D[F]]", "Rep[Tensor1D[F]]"
     options = "num: int = 50, endpoint: bool = True, *"
-    yield from define(
+    yield from define_for_tensors(
         "linspace",
         [
             f"(start: float, stop: float, {options}, dtype: None = None) -> Rep[Tensor1D[f32]]",
@@ -272,7 +276,7 @@ def _makers() -> Iterator[str]:
             f" -> {made}",
         ],
     )
-    yield from define(
+    yield from define_for_tensors(
         "meshgrid",
         [
             f"({commas(f'x{k}: Rep[Tensor1D[D]]' for k in range(n))}, /, *, indexing: Literal['xy', 'ij'] = 'xy')"
@@ -283,7 +287,7 @@ def _makers() -> Iterator[str]:
 
 
 def _differences() -> Iterator[str]:
-    yield from define(
+    yield from define_for_tensors(
         "diff",
         [
             f"(a: {rep(plain(r))}, n: int = 1, axis: {any_axis(r)} = -1, {ends}) -> {rep(plain(r))}"
@@ -292,10 +296,10 @@ def _differences() -> Iterator[str]:
             for ends in [f"prepend: {end}, append: {end}"]
         ],
     )
-    yield from define("trapezoid", _trapezoid())
+    yield from define_for_tensors("trapezoid", _trapezoid())
     points = "xp: Rep[Tensor1D[F]], fp: Rep[Tensor1D[F]]"
     ends = _ENDS.format("Rep[Tensor0D[F]] | float")
-    yield from define(
+    yield from define_for_tensors(
         "interp",
         [
             f"(x: {rep(tensor(r, None, 'F'))}, {points}, {ends}, period: float | None = None)"
@@ -311,7 +315,7 @@ def _differences() -> Iterator[str]:
         f"(p: Rep[Tensor1D[N]], x: {rep(tensor(r, None, 'N'))}) -> {rep(tensor(r, None, 'N'))}"
         for r in RANKS
     ]
-    yield from define("polyval", [*vectors, *numbers])
+    yield from define_for_tensors("polyval", [*vectors, *numbers])
 
 
 def _trapezoid() -> Iterator[str]:

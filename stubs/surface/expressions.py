@@ -61,6 +61,7 @@ REFUSED = (
     "TypeOfTheFirstBranchAndOfTheResult",
     "DecorateItWithNkStaged",
     "StagedFunction",
+    "DecorateTheFunctionWithNkStaged",
     "AnnotateDataAsRep",
     "AtLeastOneTensor",
     "TheElementTypeOfTheArray",
@@ -97,9 +98,38 @@ def define(
     distinct = list(dict.fromkeys(signatures))
     for position, signature in enumerate(distinct):
         comment = "" if position else note
+        if NOT_DECORATED in signature:
+            comment += "  # type: ignore[assignment]"
         if len(distinct) > 1:
             yield f"{indent}@overload{comment}"
         yield f"{indent}def {name}{signature}: ...{comment}"
+
+
+DECORATE = "DecorateTheFunctionWithNkStaged"
+NOT_DECORATED = f"{DECORATE}: Unstaged[TT] = None"
+"""A default that is not of its type, which pyright finds when it is used: the name is what it says of data.
+
+It has a type variable, as pyright looks at no other defaults, and stands behind the others: a misfit there counts less,
+so that pyright complains about this overload where the others take Reps, and not of a Rep that they do not take.
+"""
+_OF_TENSOR = re.compile(
+    r"\(((?:self, )?)(\w+): (?:View\[AnyTensor|Rep\[(?:Tensor|Y\]|(?:N|F|Z|L|T)T\]))"
+)
+
+
+def define_for_tensors(name: str, signatures: Iterable[str]) -> Iterator[str]:
+    """The same with a refusal of data at the end, of a function whose first parameter is a staged tensor."""
+    return define(name, without_data(signatures))
+
+
+def without_data(signatures: Iterable[str]) -> Iterator[str]:
+    """A last overload that nobody can call: its name is what checkers say of data."""
+    last = None
+    for signature in signatures:
+        last = _OF_TENSOR.match(signature) or last
+        yield signature
+    if last is not None:
+        yield f"({last[1]}{last[2]}: UnstagedData, /, *others: Any, {NOT_DECORATED}, **options: Any) -> Rep[Any]"
 
 
 def method(name: str, signatures: Iterable[str], *, note: str = "") -> Iterator[str]:

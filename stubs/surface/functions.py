@@ -15,6 +15,7 @@ from .expressions import (
     MAX_LISTED,
     MAX_RANK,
     MAX_RESULTS,
+    NOT_DECORATED,
     OTHER_DIMENSIONS,
     PYTHON,
     RANKS,
@@ -23,6 +24,7 @@ from .expressions import (
     axis_literal,
     commas,
     define,
+    define_for_tensors,
     dims,
     names,
     operands,
@@ -51,14 +53,16 @@ def functions() -> Iterator[str]:
         variable = VARIABLES[family]
         one = [f"(x: Rep[{variable}]) -> Rep[{variable}]"]
         sizes = OF_SIZES if name in ("maximum", "minimum") else ()
-        yield from define(name, [*sizes, *binary(family)] if len(operands) == 2 else one)
-    yield from define("select", _select())
+        yield from define_for_tensors(
+            name, [*sizes, *binary(family)] if len(operands) == 2 else one
+        )
+    yield from define_for_tensors("select", _select())
     yield from _along_an_axis()
     yield from _joins()
     yield from _lookups()
     yield from _makers()
     yield from _losses()
-    yield from define(
+    yield from define_for_tensors(
         "tup",
         [
             f"({commas(f'a{i}: Rep[A{i}]' for i in range(n))}, /) -> {rep(tup(names('A', n)))}"
@@ -127,7 +131,7 @@ def _along_an_axis() -> Iterator[str]:
             "F": "(x: Rep[FT]) -> Rep[FT]",
             "D": "(m: Rep[TT], axis: None = None) -> Rep[TT]",
         }
-        yield from define(name, [all_or_last[dtype], *along])
+        yield from define_for_tensors(name, [all_or_last[dtype], *along])
 
 
 def _joins() -> Iterator[str]:
@@ -145,9 +149,10 @@ def _joins() -> Iterator[str]:
         if r < MAX_RANK
         for i in reversed(range(r + 1))
     ]
-    yield from define("concat", [refusal.format(wanted=wanted, slash=", /"), *joined])
-    yield from define("stack", [refusal.format(wanted=wanted, slash=""), *stacked])
-    yield from define(
+    data = f"(arrays: Sequence[UnstagedData], /, *others: Any, {NOT_DECORATED}, **options: Any) -> Rep[Any]"
+    yield from define("concat", [refusal.format(wanted=wanted, slash=", /"), *joined, data])
+    yield from define("stack", [refusal.format(wanted=wanted, slash=""), *stacked, data])
+    yield from define_for_tensors(
         "pad",
         [
             f"(array: {rep(plain(r, variable))}, pad_width: {widths}, mode: Literal['constant'] = 'constant', *,"
@@ -166,8 +171,8 @@ def _pad_widths(rank: int) -> str:
 
 
 def _lookups() -> Iterator[str]:
-    yield from define("take", take())
-    yield from define(
+    yield from define_for_tensors("take", take())
+    yield from define_for_tensors(
         "one_hot",
         [
             f"(x: {rep(tensor(r, None, 'Z'))}, num_classes: int, {options})"
@@ -222,8 +227,8 @@ def _makers() -> Iterator[str]:
     """From a static shape."""
     yield from _with_narrower("start: int, stop: int | None", define("arange", _arange()))
     for name in ("zeros_like", "ones_like"):
-        yield from define(name, _likes())
-    yield from define(
+        yield from define_for_tensors(name, _likes())
+    yield from define_for_tensors(
         "iota",
         [
             f"(shape: {shape_of(r)}, dtype: type[N], axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
@@ -236,7 +241,7 @@ def _makers() -> Iterator[str]:
             for r in COMMON_FIRST
             for dtype, made in (("type[E]", "E"), ("None = None", "f32"))
         ]
-        yield from define(name, signatures)
+        yield from define_for_tensors(name, signatures)
     yield from _with_narrower(
         "fill_value: bool, dtype: None",
         define(
@@ -253,7 +258,7 @@ def _makers() -> Iterator[str]:
             ],
         ),
     )
-    yield from define(
+    yield from define_for_tensors(
         "broadcast_to",
         [
             f"(array: {rep(plain(low))}, shape: {shape_of(high)}) -> {rep(plain(high))}"
@@ -320,7 +325,7 @@ def _losses() -> Iterator[str]:
     classes, probabilities = list(_entropies("Z")), list(_entropies("F"))
     labels = refused("LabelsLikeTheLogits")
     refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, **options: Any) -> Rep[Any]"
-    yield from define("cross_entropy", [refusal, *classes, *probabilities])
+    yield from define_for_tensors("cross_entropy", [refusal, *classes, *probabilities])
     option = "*, epsilon: float = 1e-5"
     plain_norm = f"(x: Rep[FT], {option}) -> Rep[FT]"
     scaled = [
@@ -331,4 +336,4 @@ def _losses() -> Iterator[str]:
     ]
     wanted = refused("VectorsLikeTheLastAxis")
     refusal = f"(x: Rep[Y], scale: {wanted}, offset: Rep[M], {option}) -> Rep[Y]"
-    yield from define("layer_norm", [refusal, plain_norm, *scaled])
+    yield from define_for_tensors("layer_norm", [refusal, plain_norm, *scaled])

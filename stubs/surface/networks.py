@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .expressions import (
     COMMON_LAST,
     any_axis,
-    define,
+    define_for_tensors,
     dims,
     refused,
     rep,
@@ -37,7 +37,7 @@ def _activations() -> Iterator[str]:
         "celu": ", alpha: float = 1.0",
     }
     for name, option in options.items():
-        yield from define(name, [f"(x: Rep[FT]{option}) -> Rep[FT]"])
+        yield from define_for_tensors(name, [f"(x: Rep[FT]{option}) -> Rep[FT]"])
 
 
 def _losses() -> Iterator[str]:
@@ -47,12 +47,16 @@ def _losses() -> Iterator[str]:
         "huber": "delta: float = 1.0, ",
         "smooth_l1": "beta: float = 1.0, ",
     }.items():
-        yield from define(name, _pairs("predictions", "targets", option, ["{same}", "float"]))
+        yield from define_for_tensors(
+            name, _pairs("predictions", "targets", option, ["{same}", "float"])
+        )
     kinds = ["boolean", "Z", "{same}", "float"]
     weight = "View[AnyTensor[Float]] | float | None = None"
     weights = f"weight: {weight}, pos_weight: {weight}, "
-    yield from define("binary_cross_entropy", _pairs("logits", "labels", weights, kinds))
-    yield from define("kl_divergence", _divergence())
+    yield from define_for_tensors(
+        "binary_cross_entropy", _pairs("logits", "labels", weights, kinds)
+    )
+    yield from define_for_tensors("kl_divergence", _divergence())
 
 
 def _pairs(one: str, other: str, option: str, kinds: list[str]) -> Iterator[str]:
@@ -82,7 +86,9 @@ def _normalizations() -> Iterator[str]:
     statistics = {"batch_norm": "mean: {v}, var: {v}, ", "group_norm": "", "instance_norm": ""}
     for name, given in statistics.items():
         groups = ", groups: int" if name == "group_norm" else ""
-        yield from define(name, _by_channels(groups, given, wanted, 3 if "inst" in name else 2))
+        yield from define_for_tensors(
+            name, _by_channels(groups, given, wanted, 3 if "inst" in name else 2)
+        )
     wanted = refused("VectorsLikeTheLastAxis")
     scaled = [
         f"(x: {rep(tensor(r, None, 'F'))}, scale: {rep(tensor(1, dims(r)[-1:], 'F'))}, *, {epsilon})"
@@ -90,15 +96,17 @@ def _normalizations() -> Iterator[str]:
         for r in COMMON_LAST[1:]
     ]
     refusal = f"(x: Rep[Y], scale: {wanted}, *, {epsilon}) -> Rep[Y]"
-    yield from define("rms_norm", [refusal, f"(x: Rep[FT], *, {epsilon}) -> Rep[FT]", *scaled])
+    yield from define_for_tensors(
+        "rms_norm", [refusal, f"(x: Rep[FT], *, {epsilon}) -> Rep[FT]", *scaled]
+    )
     along = [
         f"(x: {rep(tensor(r, None, 'F'))}, axis: {any_axis(r)}, *, epsilon: float = 1e-12)"
         f" -> {rep(tensor(r, None, 'F'))}"
         for r in COMMON_LAST[1:]
     ]
     last = "(x: Rep[FT], *, epsilon: float = 1e-12) -> Rep[FT]"
-    yield from define("normalize", [last, *along])
-    yield from define("cosine_similarity", _similarity())
+    yield from define_for_tensors("normalize", [last, *along])
+    yield from define_for_tensors("cosine_similarity", _similarity())
 
 
 def _by_channels(groups: str, statistics: str, wanted: str, least: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from .expressions import (
     RANKS,
     any_axis,
     axis_literal,
-    define,
+    define_for_tensors,
     dims,
     plain,
     rep,
@@ -29,15 +29,15 @@ _PLACES = "*, size: int, fill_value: int | Rep[Tensor0D[Z]] | None = None"
 def sorting() -> Iterator[str]:
     yield title("sorting, segments, diagonals")
     for name in ("sort", "argsort"):
-        yield from define(name, sorts(name))
-    yield from define("top_k", _top_k())
-    yield from define("nonzero", indices("a"))
+        yield from define_for_tensors(name, sorts(name))
+    yield from define_for_tensors("top_k", _top_k())
+    yield from define_for_tensors("nonzero", indices("a"))
     yield f"def flatnonzero(a: View[AnyTensor[Any]], {_PLACES}) -> Rep[Tensor1D[i64]]: ..."
     yield f"def argwhere(a: View[Batched[Any, Any, Any, Any]], {_PLACES}) -> Rep[Tensor2D[i64]]: ..."
-    yield from define("searchsorted", searches())
+    yield from define_for_tensors("searchsorted", searches())
     yield "median: ReduceFloat"
     for name in ("quantile", "percentile"):
-        yield from define(name, _quantile())
+        yield from define_for_tensors(name, _quantile())
     yield from _along_axis()
     yield from _segments()
     yield from _diagonals()
@@ -126,9 +126,9 @@ def _along_axis() -> Iterator[str]:
             f"(arr: {rep(tensor(r, along))}, indices: {rep(looked_up)},"
             f" axis: {axis_literal(axis, r)}{default}, {mode}) -> {rep(tensor(r, made))}"
         )
-    yield from define("take_along_axis", taken)
-    yield from define("put_along_axis", writes("arr", "*, mode: WriteMode = 'error'"))
-    yield from define("scatter", scatters("x"))
+    yield from define_for_tensors("take_along_axis", taken)
+    yield from define_for_tensors("put_along_axis", writes("arr", "*, mode: WriteMode = 'error'"))
+    yield from define_for_tensors("scatter", scatters("x"))
 
 
 def writes(x: str, options: str, families: str = "FZB") -> Iterator[str]:
@@ -165,10 +165,10 @@ def _segments() -> Iterator[str]:
         ("weights: None = None, *, length: int", counts),
     ]
     signatures = [f"(x: {numbers}, {form}, {_SUMS}) -> {made}" for form, made in forms]
-    yield from define("bincount", signatures)
+    yield from define_for_tensors("bincount", signatures)
     for name in ("sum", "max", "min", "prod", "mean"):
         dtype = "F" if name == "mean" else "N"
-        yield from define(
+        yield from define_for_tensors(
             f"segment_{name}",
             [
                 f"(data: {rep(tensor(r, None, dtype))}, segment_ids: {rep(tensor(1, ['I'], 'Z'))},"
@@ -181,11 +181,11 @@ def _segments() -> Iterator[str]:
 def _diagonals() -> Iterator[str]:
     matrices = [r for r in COMMON_FIRST if r >= 2]
     for name in ("tril", "triu"):
-        yield from define(
+        yield from define_for_tensors(
             name, [f"(m: {rep(tensor(r))}, k: int = 0) -> {rep(tensor(r))}" for r in matrices]
         )
-    yield from define("tri", square_or_not())
-    yield from define(
+    yield from define_for_tensors("tri", square_or_not())
+    yield from define_for_tensors(
         "diag",
         [
             f"(v: {rep(plain(2))}, k: int = 0) -> {rep(plain(1))}",
@@ -193,8 +193,8 @@ def _diagonals() -> Iterator[str]:
         ],
     )
     for name in ("diagonal", "trace"):
-        yield from define(name, pairs(name))
-    yield from define(
+        yield from define_for_tensors(name, pairs(name))
+    yield from define_for_tensors(
         "diag_indices",
         [
             f"(n: int, ndim: Literal[{count}]{' = 2' if count == 2 else ''})"

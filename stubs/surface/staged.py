@@ -21,7 +21,7 @@ from .expressions import (
     axis_literal,
     batched,
     commas,
-    define,
+    define_for_tensors,
     dims,
     for_either,
     ints,
@@ -37,6 +37,7 @@ from .expressions import (
     title,
     tup,
     without,
+    without_data,
 )
 from .methods import methods, transposed_matrices
 
@@ -134,7 +135,7 @@ def reductions() -> Iterator[str]:
         )
         result = "i64" if name == "Count" else dtype
         cases = _reduce_cases("self, a: Rep[{}]", dtype, more, result)
-        yield from method("__call__", [refusal, *cases])
+        yield from method("__call__", without_data([refusal, *cases]))
 
 
 REDUCTION_FUNCTIONS = {
@@ -247,7 +248,7 @@ def _matmul() -> Iterator[str]:
 
 def matrix_product() -> Iterator[str]:
     """`matmul`, which is `@` with a type to accumulate in."""
-    yield from define(
+    yield from define_for_tensors(
         "matmul", [f"(x: {a}, y: {b}, /, *{ACCUMULATE}) -> {c}" for a, b, c in _products()]
     )
 
@@ -287,7 +288,7 @@ _DROPPED = "axis: None = None, *, keepdims: Literal[False] = False"
 def places() -> Iterator[str]:
     """`argmax` and `argmin` as functions."""
     for name in ("argmax", "argmin"):
-        yield from define(name, _places("a: {}"))
+        yield from define_for_tensors(name, _places("a: {}"))
 
 
 def _places(me: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .expressions import (
+    DECORATE,
     DIMENSIONS,
     DTYPES,
     MAX_ARITY,
@@ -64,7 +65,7 @@ def dtypes() -> Iterator[str]:
 def refusals() -> Iterator[str]:
     yield title("what messages speak of; nothing is one of these")
     for name in REFUSED:
-        yield f"class {name}: ..."
+        yield f"class {name}{'(DType)' if name == DECORATE else ''}: ..."
 
 
 def tensors() -> Iterator[str]:

@@ -21,3 +21,9 @@ class Beside(Generic[D_co, OPERAND_co]): ...   # what operators take beside it
 class RankTooHigh: ...
 Scalar: TypeAlias = Tensor0D[D]
 Bool: TypeAlias = Tensor0D[boolean]
+class Unstaged(Generic[TT]): ...   # what no default is
+if MYPY:
+    if os.name == "mypy":   # what resembles data, for mypy
+        UnstagedData: TypeAlias = AnyTensor[DecorateTheFunctionWithNkStaged]
+else:
+    UnstagedData: TypeAlias = AnyTensor[Any]

@@ -72,3 +72,13 @@ def joins_nothing(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
 @nk.staged
 def stacks_nothing(x: Rep[Tensor1D[f32]]) -> Rep[Tensor2D[f32]]:
     return nk.stack([])  # AtLeastOneTensor # E
+
+
+def of_data(data: Tensor1D[f32]) -> None:
+    nk.tanh(data)  # DecorateTheFunctionWithNkStaged # E
+    nk.sum(data, axis=0)  # DecorateTheFunctionWithNkStaged # E
+    nk.maximum(data, data)  # DecorateTheFunctionWithNkStaged # E
+    nk.softmax(data)  # DecorateTheFunctionWithNkStaged # E
+    nk.sort(data)  # DecorateTheFunctionWithNkStaged # E
+    nk.stack([data])  # in pyright: DecorateTheFunctionWithNkStaged # E
+    nk.einsum("i,i->", data, data)  # DecorateTheFunctionWithNkStaged # E
