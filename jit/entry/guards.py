@@ -263,6 +263,11 @@ class _Probe:
         self.other = other
 
 
+def _probe(one: int = 1, *, other: int = 2) -> tuple[int, int]:
+    """A function with defaults of both kinds."""
+    return one, other
+
+
 @cache
 def _layout_holds() -> bool:
     """Whether values are where they are looked for: in dictionaries with gaps, of each kind, and elsewhere."""
@@ -289,8 +294,8 @@ def _layout_holds() -> bool:
         and all(
             words <= {word for _, word in _words_of([(one, ..., None)])} for one, words in groups
         )
-        and {id(can_guard.__code__), 0}
-        <= {word for _, word in _words_of([(cast(FunctionType, can_guard), None, None)])}
+        and {*map(id, (_probe.__code__, _probe.__defaults__, _probe.__kwdefaults__))}
+        <= {word for _, word in _words_of([(cast(FunctionType, _probe), None, None)])}
     )
 
 
