@@ -1281,9 +1281,10 @@ class _LoopByMapFoldOrScanOrOver(Generic[_X_contra, _X_co]): ...   # what pyrigh
 class _Series(_LoopByMapFoldOrScanOrOver[_X_contra, _X_co], Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
 class _Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
     @overload
-    def __get__(self, x: Rep[_S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
+    def __get__(self, x: Rep[_S], owner: Any = None, /) -> Callable[[_WriteFieldsOf[_S, Literal["as p[Class.field] for p.field"]]], Any]: ...
     @overload
     def __get__(self, x: object, owner: Any = None, /) -> None: ...
+class _WriteFieldsOf(Generic[_S, _Y]): ...   # in a message: what Rep, and how
 class _NotAnAttribute: ...   # for mypy's plugin: what a name that is no attribute has for a type
 if MYPY:
     class _Conversions:   # what Python asks of a value  # pyright: ignore[reportRedeclaration]

@@ -50,7 +50,7 @@ SIGNATURES_ONLY = (
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
-    "Static Unstaged UnstagedData "
+    "Static Unstaged UnstagedData WriteFieldsOf "
     "PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
     "DataclassInstance LoopByMapFoldOrScanOrOver Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index Slice Whole IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy LayerPadding LSTMState"

@@ -25,9 +25,10 @@ class LoopByMapFoldOrScanOrOver(Generic[X_contra, X_co]): ...   # what pyright n
 class Series(LoopByMapFoldOrScanOrOver[X_contra, X_co], Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
 class Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
     @overload
-    def __get__(self, x: Rep[S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
+    def __get__(self, x: Rep[S], owner: Any = None, /) -> Callable[[WriteFieldsOf[S, Literal["as p[Class.field] for p.field"]]], Any]: ...
     @overload
     def __get__(self, x: object, owner: Any = None, /) -> None: ...
+class WriteFieldsOf(Generic[S, Y]): ...   # in a message: what Rep, and how
 class NotAnAttribute: ...   # for mypy's plugin: what a name that is no attribute has for a type
 if MYPY:
     class Conversions:   # what Python asks of a value  # pyright: ignore[reportRedeclaration]

@@ -10,6 +10,7 @@ from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i32
 
 class Params(Struct):
     w: Field[Tensor1D[f32]]
+    b: Field[Tensor1D[f32]]
 
 
 def unstaged(x: Rep[Tensor1D[f32]]) -> Rep[Scalar[f32]]:
@@ -46,7 +47,8 @@ def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
         pass
     _ = x if x.sum() > 0 else -x  # ChooseByCondOrSelect # E:pyright
     not x.sum() > 0  # ChooseByCondOrSelect # E:pyright
-    p.w  # in pyright: p[Params.w] # E
+    p.w  # in pyright: p[Class.field] # E
+    p.b  # in pyright: WriteFieldsOf[Params, # E
     for _ in x:  # LoopByMapFoldOrScan # E
         pass
     list(x)  # in pyright: LoopByMapFoldOrScan # E
