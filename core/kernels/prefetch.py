@@ -1,12 +1,13 @@
-"""Fetching ahead: before each load and store of whole vectors of some buffers, what comes so many elements later."""
+"""Fetching: what loads and stores of whole vectors come to so many elements later, or will read behind a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
 from .indices import BufferAccess, access_of, maps_of
+from .loops import is_loop
 from .ops import PrefetchAt, buffer_of
 
 _LINE: Final = 64
@@ -29,9 +30,24 @@ def fetch_ahead(block: Block, ahead: Mapping[Value, int]) -> None:
     block.instructions = found
 
 
+def fetch_before_loops(block: Block, buffers: Collection[Value]) -> None:
+    """Have what a block loads of these buffers behind a loop fetched in front of it."""
+    first = next((n for n, one in enumerate(block.instructions) if is_loop(one)), None)
+    if first is None:
+        return
+    found: list[Instruction] = []
+    for instruction in block.instructions[first:]:
+        for region in instruction.regions:
+            fetch_before_loops(region.entry, buffers)
+        access = access_of(instruction)
+        if access is not None and not access.is_store and access.buffer in buffers:
+            found += _fetched(access, 0)
+    block.instructions[first:first] = found
+
+
 def _fetched(access: BufferAccess, distance: int | None) -> Iterator[Instruction]:
     """A fetch for each line of the vector."""
-    if distance is None or access.steps[-1] != 1:
+    if distance is None or not access.lanes or access.steps[-1] != 1:
         return
     *outer, last = access.indices
     per_line = _LINE // buffer_of(PrefetchAt.name, access.buffer.type).dtype.bytes

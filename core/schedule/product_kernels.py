@@ -13,6 +13,8 @@ from typing import Any, Final
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Value
+from ..kernels.ops import Kernel
+from ..kernels.prefetch import fetch_before_loops
 from ..kernels.products import Epilogue, build_product, is_epilogue, is_product
 from ..kernels.tiles import Registers, tile_once
 from ..ops.movement import reshaped
@@ -142,4 +144,14 @@ def _write_tiled(
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
     tile_once(kernel, registers, batch, plan.packed, plan.blocks, turns=plan.turns)
+    if is_enabled("prefetch"):
+        _fetch_operands(kernel, target)
     return results
+
+
+def _fetch_operands(kernel: Instruction[Kernel], target: Target) -> None:
+    """Have large tensors that what follows a product reads fetched while a tile is summed."""
+    entry = kernel.regions[0].entry
+    _, _, *others = zip(entry.arguments, kernel.operands, strict=False)
+    far = [buffer for buffer, operand in others if operand.tensor.bytes >= target.l2_bytes]
+    fetch_before_loops(entry, far)

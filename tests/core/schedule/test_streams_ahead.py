@@ -8,8 +8,8 @@ import pytest
 
 from nnkit.core.ir import Block, Builder, Module, Value
 from nnkit.core.kernels.loops import inside
-from nnkit.core.kernels.ops import Kernel, PrefetchAt
-from nnkit.core.ops import Add, Combinator, Multiply, Reduce, Transpose
+from nnkit.core.kernels.ops import Kernel, LoadAt, PrefetchAt
+from nnkit.core.ops import Add, Combinator, Dot, Multiply, Reduce, Subtract, Transpose
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -76,3 +76,22 @@ def test_kernels_fetch_each_line_of_whole_vectors() -> None:
     assert [str(i.op.indices[0]) for i in found] == ["d0 + 1024"] * 3
     assert len({i.operands[0] for i in found}) == 3
     assert_close(expected, results(module, arguments))
+
+
+def test_what_follows_a_product_is_fetched_while_it_is_summed() -> None:
+    """Each line of an update that is larger than the second cache, before the sum that it is added to; a row is not."""
+    module = _scheduled(_update, f32(40, 30), f32(30, 48), f32(40, 48), f32(48))
+    (kernel,) = (i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel))
+    update = kernel.regions[0].entry.arguments[2]
+    found = [i for i in inside(kernel.regions[0].entry) if isinstance(i.op, PrefetchAt)]
+    loads = [i for i in inside(kernel.regions[0].entry) if isinstance(i.op, LoadAt)]
+    lines = sum(-(-i.result.tensor.bytes // 64) for i in loads if i.operands[0] is update)
+    assert len(found) == lines > 0
+    assert {i.operands[0] for i in found} == {update}
+    arguments = arguments_for(module)
+    wanted = arguments[2] - arguments[0] @ arguments[1] + arguments[3]
+    assert_close([wanted], results(module, arguments))
+
+
+def _update(b: Builder, x: Value, w: Value, old: Value, row: Value) -> Value:
+    return b.emit(Add(), b.emit(Subtract(), old, b.emit(Dot(), x, w)), row)
