@@ -159,17 +159,17 @@ def _changes(instruction: Instruction, loops: Loops) -> Iterator[tuple[Affine, i
 
 
 def _axes(loops: Loops) -> list[int]:
-    """The axes whose loops are cut: not in blocks, not shared with other nests, and not what floats are summed over,
-    as sums of parts would be rounded otherwise."""
-    shared = set(loops.order[:1] if loops.group >= 0 else ())
+    """The axes whose loops are cut: not in blocks, and not what floats are summed over, as sums of parts would be
+    rounded otherwise."""
+    summed = set[int]()
     for written in loops.outputs:
         kept = kept_axes(written)
         if is_float_sum(written) and kept is not None:
-            shared |= {*loops.order} - kept
+            summed |= {*loops.order} - kept
     return [
         axis
         for axis in loops.order
-        if loops.order.count(axis) == 1 and axis not in shared and loops.extents[axis] > 1
+        if loops.order.count(axis) == 1 and axis not in summed and loops.extents[axis] > 1
     ]
 
 

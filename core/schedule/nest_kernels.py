@@ -7,7 +7,6 @@ decided here as well (`is_parallel`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ..compute.bodies import base_of
 from ..compute.footprint import Footprint, footprint
@@ -86,8 +85,8 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
     if loops is None or next(reasons(instruction, loops), None) is not None:
         return step
-    loops = replace(loops, cuts=plan_cuts(instruction, loops))
-    levels = NestLevels(instruction, loops, has_fma=target.fma)
+    cuts = plan_cuts(instruction, loops)
+    levels = NestLevels(instruction, loops, has_fma=target.fma, cuts=cuts)
     operands = list(
         dict.fromkeys(
             x

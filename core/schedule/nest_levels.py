@@ -40,8 +40,17 @@ class WrittenResult:
 class NestLevels:
     """The loops of a nest, and inside of which of them each value of its body differs: a mask, bit 0 the outermost."""
 
-    def __init__(self, instruction: Instruction, op: Loops, *, has_fma: bool) -> None:
+    def __init__(
+        self,
+        instruction: Instruction,
+        op: Loops,
+        *,
+        has_fma: bool,
+        cuts: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self.op = op
+        self.cuts = cuts
+        """Where the parts of loops begin, which follow each other, but the first: (axis, point), in order."""
         self.instruction = instruction
         blocks = op.blocks or (0,) * len(op.order)
         kept = [n for n, axis in enumerate(op.order) if op.extents[axis] > 1]
@@ -71,6 +80,10 @@ class NestLevels:
     @property
     def depth(self) -> int:
         return len(self.axes)
+
+    def cuts_of(self, axis: int) -> tuple[int, ...]:
+        """The points at which the parts of an axis begin, but the first."""
+        return tuple([point for cut, point in self.cuts if cut == axis])
 
     def level(self, value: Value) -> int:
         return self.masks.get(value, 0).bit_length()

@@ -36,7 +36,6 @@ from ..types import BOOL, scalar
 from .cuts import comparisons, decided_comparison, is_short, parts_of
 from .nest_accesses import NestAccessWriter, added_as, identity_of, type_of
 from .nest_levels import WrittenResult
-from .ops import cuts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class NestLoopWriter(NestAccessWriter):
     def __post_init__(self) -> None:
         super().__post_init__()
         levels, op = self.levels, self.levels.op
-        self.compared = comparisons(levels.instruction) if op.cuts else {}
+        self.compared = comparisons(levels.instruction) if levels.cuts else {}
         self.steps: list[list[Callable[[], None]]] = [[] for _ in range(levels.depth + 1)]
         for axis, value in enumerate(levels.coordinates):
             if value in levels.uses:
@@ -139,7 +138,7 @@ class NestLoopWriter(NestAccessWriter):
 
     def _write_loops(self, level: int, carried: list[Value]) -> list[Value]:
         op, axis = self.levels.op, self.levels.axes[level]
-        extent, cuts = op.extents[axis], cuts_of(op, axis)
+        extent, cuts = op.extents[axis], self.levels.cuts_of(axis)
         if self.levels.blocks[level]:
             return self._write_blocks(level, carried)
         if axis in self.spans:
@@ -414,7 +413,7 @@ class NestLoopWriter(NestAccessWriter):
         """The numbers of lanes that the vector loop uses."""
         op, found = self.levels.op, set[int]()
         extent = op.extents[op.vector]
-        for _, count in [(0, extent), *parts_of(extent, cuts_of(op, op.vector))]:
+        for _, count in [(0, extent), *parts_of(extent, self.levels.cuts_of(op.vector))]:
             if count >= op.lanes:
                 found.add(op.lanes)
             if count % op.lanes:

@@ -49,8 +49,6 @@ class Loops(Nest):
     Its scratch buffers are for what was cut off from sums that are accumulated in memory, one per output that
     `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
 
-    The loop over an axis is several, one after the other, that begin at its `cuts`: (axis, point), in order.
-
     In a group that goes through its rows block by block, those of the outputs `ahead` are fetched a block ahead.
     The vector loop fetches what it will `fetch`: of (operand, elements), or of a result, which are counted behind the
     operands, what it comes to so many elements later.
@@ -60,7 +58,7 @@ class Loops(Nest):
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] [cut {cuts}] "
+        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] "
         "[ahead {ahead}] [fetch {fetch}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
@@ -72,17 +70,11 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     scattered: tuple[int, ...] = ()
-    cuts: tuple[tuple[int, int], ...] = ()
     ahead: tuple[int, ...] = ()
     fetch: tuple[tuple[int, int], ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes
-
-
-def cuts_of(op: Loops, axis: int) -> tuple[int, ...]:
-    """The points at which the parts of an axis begin, but the first."""
-    return tuple(point for cut, point in op.cuts if cut == axis)
 
 
 def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:

@@ -58,7 +58,6 @@ from .buffer_assignment import (
 from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
 from .contraction import contract
-from .cuts import plan_cuts
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
 from .nest_kernels import write_nest_kernels
@@ -273,9 +272,8 @@ def _decided(step: GroupedInstruction, ahead: tuple[int, ...]) -> Op:
     """The op with what the schedule decides of it."""
     instruction = step.instruction
     if step.loops is not None:
-        cuts = plan_cuts(instruction, step.loops)
         sums = scattered_sums(instruction, step.loops)
-        return replace(step.loops, scattered=sums, cuts=cuts, ahead=ahead)
+        return replace(step.loops, scattered=sums, ahead=ahead)
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))

@@ -134,14 +134,6 @@ def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
     sums = [number for number, written in enumerate(op.outputs) if is_scattered_sum(written)]
     if not set(op.scattered) <= {*sums}:
         yield f"outputs {list(op.scattered)} are not all sums of f32 or f64 at indices that are read"
-    shared = op.order[:1] if op.group >= 0 else ()
-    for axis, point in op.cuts:
-        if axis not in axes or op.order.count(axis) != 1 or axis in shared:
-            yield f"the loop over axis {axis} cannot be cut"
-        elif not 0 < point < op.extents[axis]:
-            yield f"the loop over {op.extents[axis]} points is cut at {point}"
-    if list(op.cuts) != sorted(set(op.cuts)):
-        yield f"cuts {list(op.cuts)} are not in order"
     if any(not _is_ahead(op, number) for number in op.ahead):
         yield f"outputs {list(op.ahead)} have no rows to be fetched a block ahead"
     fetched = [number for number, _ in op.fetch]

@@ -86,8 +86,6 @@ class AddressPlanner:
         self.known: dict[tuple[object, ...], Slot] = {}
         self.masks: dict[Slot, int] = {}
         self.slots = 1 + len(op.accesses) + len(op.outputs) + len(compensated_outputs(op))
-        self.tests: dict[Slot, tuple[Affine, int]] = {}
-        """The conditions on affine indices: which index is to be inside of which extent."""
         self.loaded: list[tuple[Value, int] | int] = []
         """The scalars read so far, and what they depend on; or a number that is known."""
 
@@ -109,8 +107,6 @@ class AddressPlanner:
                 self._check(slot, extent)
             elif bounds is Bounds.ZERO:
                 conditions.append(self._bounded(slot, extent, clips=False))
-                if isinstance(index, Affine):
-                    self.tests[conditions[-1]] = index, extent
             elif bounds is Bounds.CLIP:
                 slot = self._bounded(slot, extent, clips=True)
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:

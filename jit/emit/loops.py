@@ -86,8 +86,7 @@ def write_loop(
     def single(index: Register, values: Sequence[Register]) -> list[Register]:
         return inside.step(LoopStep(index, lanes), values)
 
-    first = shape.start
-    left = constant(I64, first + done), constant(I64, first + shape.steps * shape.lanes)
+    left = constant(I64, done), constant(I64, shape.steps * shape.lanes)
     carried = _repeat(w, *left, shape.lanes, carried, single)
     if shape.tail:
         rest = Lanes(shape.tail_lanes, shape.tail)
@@ -154,7 +153,7 @@ def _write_rounds(
 
     points = shape.lanes * shape.copies
     if span is None or span.start is None:
-        first = constant(I64, shape.start), constant(I64, shape.start + shape.in_rounds)
+        first = constant(I64, 0), constant(I64, shape.in_rounds)
         last = _repeat(w, *first, points, all_totals, round)
     elif span.stop is None:
         last = round(span.start, all_totals)

@@ -11,8 +11,7 @@ are accumulated in memory have the second of the two in memory as well; the two 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from ...core.compute.bodies import base_of
 from ...core.compute.contracted import bytes_of_row
@@ -22,7 +21,6 @@ from ...core.ir.placement import ALIGNMENT, Place
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import splat
 from ...core.schedule.arena import aligned
-from ...core.schedule.cuts import is_short
 from ...core.schedule.nest_accesses import identity_of
 from ...core.schedule.nest_kernels import selects_by_place
 from ...core.schedule.ops import Loops, is_folded, row_block
@@ -83,9 +81,7 @@ class NestWriter:
         self.given = bases
         self.bases = bases = _with_opaque_addresses(w, instruction, bases)
         self.plan = plan_nest(instruction, checks.sites) if plan is None else plan
-        self.point = PointWriter(w, self.plan, self.op.extents, bases, checks)
-        self.is_short = False
-        """Whether the loops are in a part so short that those inside are not cut."""
+        self.point = PointWriter(w, self.plan, bases, checks)
         self.windows = _windows(instruction)
         self.spans: dict[int, BlockRange] = {}
         """The block that the loops have reached, by its axis."""
@@ -177,33 +173,7 @@ class NestWriter:
         self.run_steps(level)
         carried = [*totals, *self.start_at(level)]
         shape, span = self.plan.loops[level], self.span_at(level)
-        if not shape.parts or self.is_short or span is not None:
-            return write_loop(self.w, shape, NestLoopBody(self, level), carried, span)
-        for part in shape.parts:
-            with self.within(level, part):
-                carried = self.carry_part(level, part, carried)
-        return carried
-
-    def carry_part(
-        self,
-        level: int,
-        part: LoopShape,
-        totals: Sequence[Register],
-        span: BlockRange | None = None,
-    ) -> list[Register]:
-        """A part of the loop at `level`, that this is in, or a span of it; the totals after it."""
-        return write_loop(self.w, part, NestLoopBody(self, level), totals, span)
-
-    @contextmanager
-    def within(self, level: int, part: LoopShape) -> Generator[None]:
-        """Inside of a part of the loop at `level`."""
-        axis, ranges = self.plan.axes[level], self.point.ranges
-        whole = ranges[axis]
-        ranges[axis] = part.start, part.start + part.extent - 1
-        self.is_short = is_short(part.extent, self.op.extents[axis])
-        yield
-        ranges[axis] = whole
-        self.is_short = False
+        return write_loop(self.w, shape, NestLoopBody(self, level), carried, span)
 
     def _carry_blocks(self, level: int, totals: Sequence[Register]) -> list[Register]:
         self.run_steps(level)

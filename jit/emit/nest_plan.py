@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from ...core.compute.contracted import needs_fill
 from ...core.compute.index_maps import axes_of, is_injective
@@ -20,14 +20,12 @@ from ...core.lazy_dataclass import dataclass
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, literal_of, splat_literal
-from ...core.ops.nest import Access, Affine, Bounds, Loaded, Output
-from ...core.schedule.cuts import comparisons, parts_of
+from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.nest_levels import count_uses
 from ...core.schedule.ops import (
     Loops,
     compensated_outputs,
     compensated_rows,
-    cuts_of,
     is_float_sum,
     is_folded,
 )
@@ -42,7 +40,6 @@ from .steps import (
     MakeCoordinate,
     OutputPlan,
     ReadElement,
-    Slot,
     SplatLanes,
     Step,
     WriteElement,
@@ -66,10 +63,6 @@ class NestPlan:
     corrected: tuple[int, ...] = ()
     """Sums over rows with what rounding cut off from them beside them in memory."""
 
-    tests: dict[Slot, tuple[Affine, int]] = field(default_factory=dict[Slot, tuple[Affine, int]])
-    """The conditions that ask whether an affine index is inside of an axis of that extent."""
-    compared: dict[Value, Affine] = field(default_factory=dict[Value, Affine])
-    """The comparisons of affine functions of coordinates: x − y of each."""
     begun: dict[int, list[OutputPlan]] = field(default_factory=dict[int, list[OutputPlan]])
     """The reductions that begin at a level."""
 
@@ -160,8 +153,6 @@ class _Planner:
             filled,
             self.afresh,
             compensated_rows(self.op),
-            self.addresses.tests,
-            comparisons(self.instruction) if self.op.cuts else {},
             begun,
         )
 
@@ -335,13 +326,7 @@ class _Planner:
             lanes = self.op.lanes if is_vector else 1
             is_innermost = position == len(self.levels.axes) - 1
             copies = self.op.accumulators if is_innermost and reduces else 1
-            whole = _shape(extent, lanes, copies, is_vector, all_lanes)
-            cuts = cuts_of(self.op, axis)
-            parts = [
-                replace(_shape(points, lanes, copies, is_vector, all_lanes), start=first)
-                for first, points in (parts_of(extent, cuts) if cuts else [])
-            ]
-            shapes.append(replace(whole, parts=tuple(parts)))
+            shapes.append(_shape(extent, lanes, copies, is_vector, all_lanes))
         return tuple(shapes)
 
 

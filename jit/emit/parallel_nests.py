@@ -31,7 +31,7 @@ from .loops import BlockRange
 from .nest import NestWriter
 from .nest_groups import carry_together, common_rounds
 from .parallel import ParallelLoops
-from .steps import IndexCheck, LoopShape, OutputPlan
+from .steps import IndexCheck, OutputPlan
 from .values import ZMM_BYTES
 from .writer import I8, I64, FunctionWriter, LLVMType, Register, constant
 
@@ -49,8 +49,6 @@ class SharedNests:
         """See `nest.NestJobs`."""
         if not all(map(_is_independent, writers)):
             return False
-        if writers[0].plan.loops[0].parts:
-            return self._write_parts(w, *writers)
         blocks, totals = _blocks_of(writers), _totals_of(writers)
         size = sum(_room(register.type) for x in writers for register in x.start_all(0))
         if blocks.count < 2 or size > _MOST_ROOM:
@@ -67,30 +65,12 @@ class SharedNests:
                 writer.finish(0, [register for registers in own for register in registers])
         return True
 
-    def _write_parts(self, w: FunctionWriter, writer: NestWriter) -> bool:
-        """Write a loop that is cut: its parts one after the other, those with enough work as jobs."""
-        parts = writer.plan.loops[0].parts
-        found = [_blocks_in([writer], part, part.lanes * part.copies) for part in parts]
-        if writer.totals_at(0) or all(blocks.count < 2 for blocks in found):
-            return False
-        writer.run_steps(0)
-        nowhere = w.allocate(I8)
-        for part, blocks in zip(parts, found, strict=True):
-            with writer.within(0, part):
-                if blocks.count < 2:
-                    writer.carry_part(0, part, [])
-                else:
-                    self._write_job(w, [writer], blocks, nowhere, part)
-                    writer.carry_part(0, part, [], BlockRange())
-        return True
-
     def _write_job(
         self,
         w: FunctionWriter,
         writers: Sequence[NestWriter],
         blocks: _Blocks,
         partial: Register,
-        part: LoopShape | None = None,
     ) -> list[LLVMType]:
         """The job, and the types of what a block comes to."""
         types: list[LLVMType] = []
@@ -106,12 +86,10 @@ class SharedNests:
                 for x in writers
             ]
             start = multiply_constant(inner, number, blocks.length)
-            start = add_constant(inner, start, blocks.start)
             stop = add_constant(inner, start, blocks.length)
             if blocks.done % blocks.length:
-                stop = inner.smin(stop, constant(I64, blocks.start + blocks.done))
-            with copies[0].within(0, part or copies[0].plan.loops[0]):
-                found = _carry(inner, copies, BlockRange(start, stop))
+                stop = inner.smin(stop, constant(I64, blocks.done))
+            found = _carry(inner, copies, BlockRange(start, stop))
             types.extend(register.type for register in found)
             size = sum(_room(register.type) for register in found)
             _store(inner, inner.gep(to, I8, multiply_constant(inner, number, size)), found)
@@ -129,8 +107,6 @@ class _Blocks:
     done: int
     length: int
     has_rest: bool
-    start: int = 0
-    """The first point."""
 
     @property
     def count(self) -> int:
@@ -193,16 +169,11 @@ def _updates_apart(op: Loops, outer: int) -> bool:
 def _blocks_of(writers: Sequence[NestWriter]) -> _Blocks:
     """The outermost loop in blocks, of which there is one where it is not worth more."""
     outer = writers[0].plan.loops[0]
-    inner = common_rounds(writer.plan.inner(0) for writer in writers) if outer.block else outer
-    return _blocks_in(writers, inner, outer.block or inner.lanes * inner.copies)
-
-
-def _blocks_in(writers: Sequence[NestWriter], loop: LoopShape, unit: int) -> _Blocks:
-    """The same of a loop, or a part of one, in blocks of so many points or a multiple of these."""
+    loop = common_rounds(writer.plan.inner(0) for writer in writers) if outer.block else outer
+    unit = outer.block or loop.lanes * loop.copies
     wanted = blocks_of_job([writer.instruction for writer in writers])
     length = -(-loop.in_rounds // max(wanted * unit, 1)) * unit
-    has_rest = loop.in_rounds < loop.extent
-    return _Blocks(loop.in_rounds, max(length, 1), has_rest, loop.start)
+    return _Blocks(loop.in_rounds, max(length, 1), loop.in_rounds < loop.extent)
 
 
 def _own_room(

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from ...core.ir import ALIGNMENT
 from ...core.ir.instruction import Instruction, Value
-from ...core.schedule.cuts import decided_comparison, decided_inside
-from ...core.types import BOOL, Shape
 from .addresses import ZERO
 from .checks import Checks
 from .element_access import (
@@ -52,15 +50,12 @@ class PointWriter:
         self,
         w: FunctionWriter,
         plan: NestPlan,
-        extents: Shape,
         bases: Sequence[Register],
         checks: Checks,
     ) -> None:
         self.w = w
         self.plan = plan
         self.checks = checks
-        self.ranges = {axis: (0, extent - 1) for axis, extent in enumerate(extents)}
-        """The points of each axis that the loops go through: all, or those of a part."""
         self.lanes = Lanes()
         self.copy = 0
         self.distance = 0
@@ -94,7 +89,7 @@ class PointWriter:
 
     def store(self, target: OutputPlan, value: Register) -> None:
         """Write a result's element (or one per lane) to memory."""
-        if target.address.is_empty or self._is_outside(target.address):
+        if target.address.is_empty:
             return
         at = self._spot(target.address)
         if target.correction is not None:
@@ -125,8 +120,6 @@ class PointWriter:
             case TakeIndex(target, value):
                 loaded = self.values[value]
                 slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
-            case BoundIndex(target) if self._decided(target) is not None:
-                pass
             case BoundIndex(target, index, extent, clips):
                 slots[target] = (clip if clips else is_inside)(self.w, slots[index], extent)
             case AdvanceBy(target, source, index, coefficient, element):
@@ -189,12 +182,6 @@ class PointWriter:
         for operand in operands:
             if operand not in self.plan.constants:
                 lanes = max(lanes, self.values[operand].type.lanes)
-        difference = self.plan.compared.get(result)
-        if difference is not None:
-            holds = decided_comparison(instruction.op, difference, self.ranges)
-            if holds is not None:
-                self.values[result] = constant(register_type(BOOL, lanes), holds)
-                return
         registers = [self.register(operand, lanes) for operand in operands]
         dtypes = [operand.tensor.dtype for operand in operands]
         self.values[result] = write_scalar(
@@ -213,7 +200,7 @@ class PointWriter:
     # Memory.
 
     def _load(self, address: Address) -> Register:
-        if address.is_empty or self._is_outside(address):
+        if address.is_empty:
             lanes = self.lanes.count if address.varies else 1
             return constant(register_type(address.dtype, lanes), 0)
         return load_elements(self.w, self._spot(address), self.lanes)
@@ -242,20 +229,9 @@ class PointWriter:
         stride, is_short = address.stride, address.is_short
         return Pointers(dtype, pointer, stride, offsets, condition, address.varies, is_short)
 
-    def _is_outside(self, address: Address) -> bool:
-        """Whether there is no element anywhere in the part that the loops go through."""
-        return any(self._decided(slot) is False for slot in address.conditions)
-
-    def _decided(self, condition: Slot) -> bool | None:
-        """What a condition is there, if it is the same everywhere."""
-        test = self.plan.tests.get(condition)
-        return None if test is None else decided_inside(*test, self.ranges)
-
     def _condition(self, address: Address) -> Register | None:
         found: Register | None = None
         for slot in address.conditions:
-            if self._decided(slot):
-                continue
             condition = self.slots[slot]
             if found is None:
                 found = condition

@@ -240,8 +240,7 @@ class LoopShape:
     """A loop of `extent` points in steps of `lanes`, `copies` independent steps per round.
 
     The points that are left at the end are one step of `tail_lanes` lanes, not all of them active.  With a `block`,
-    the loop is over blocks of so many points, which another loop over the same axis goes through.  The points begin
-    with `start`; a loop that is cut has `parts`, which cover it one after the other.
+    the loop is over blocks of so many points, which another loop over the same axis goes through.
     """
 
     extent: int
@@ -250,8 +249,6 @@ class LoopShape:
     copies: int = 1
     is_vector: bool = False
     block: int = 0
-    start: int = 0
-    parts: tuple[LoopShape, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -270,9 +267,7 @@ class LoopShape:
 
     @property
     def lane_counts(self) -> tuple[int, ...]:
-        """The numbers of lanes that the steps have, those of its parts included."""
+        """The numbers of lanes that the steps have."""
         found = dict.fromkeys((self.lanes,) if self.steps else ())
         found |= dict.fromkeys((self.tail_lanes,) if self.tail else ())
-        for part in self.parts:
-            found |= dict.fromkeys(part.lane_counts)
         return tuple(found)

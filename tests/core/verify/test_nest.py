@@ -145,17 +145,6 @@ def test_rule_29_ahead() -> None:
         assert "not operands and results in order, to be fetched" in found(loops(fetch=fetch))
 
 
-def test_rule_29_cuts() -> None:
-    verify(loops(cuts=((0, 1), (0, 3))))
-    assert "the loop over axis 1 cannot be cut" in found(loops(cuts=((1, 1),)))
-    assert "the loop over axis 0 cannot be cut" in found(loops(cuts=((0, 1),), group=0))
-    blocked = loops(order=(0, 0), blocks=(2, 0), cuts=((0, 2),))
-    assert "the loop over axis 0 cannot be cut" in found(blocked)
-    for point in (0, 4, -1):
-        assert f"the loop over 4 points is cut at {point}" in found(loops(cuts=((0, point),)))
-    assert "cuts [(0, 3), (0, 1)] are not in order" in found(loops(cuts=((0, 3), (0, 1))))
-
-
 def placed(b: Builder, op: Op, operands: Sequence[Value], place: Place, *scratch: Place) -> Value:
     """The one result of an op, which lies at `place`."""
     return b.emit_many(op, operands, placement=Placement((place,), scratch))[0]

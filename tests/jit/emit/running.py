@@ -40,7 +40,6 @@ class Decisions:
     group: int = -1
     blocks: tuple[int, ...] = ()
     compensated: bool = False
-    cuts: tuple[tuple[int, int], ...] = ()
 
 
 class CheckFailed(Exception):
@@ -103,7 +102,6 @@ def looped(nest: Nest, decided: Decisions) -> Loops:
         decided.group,
         decided.blocks,
         decided.compensated,
-        cuts=decided.cuts,
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -62,16 +60,13 @@ D0, D1, D2 = (coordinate(axis) for axis in range(3))
 
 
 def ways(extents: Shape, lanes: Sequence[int] = (1, 4, 16)) -> Iterator[Decisions]:
-    """Every order of the axes, every vector axis, some numbers of lanes and accumulators; some are cut."""
+    """Every order of the axes, every vector axis, some numbers of lanes and accumulators."""
     axes = range(len(extents))
-    cuts = itertools.cycle((axis, extents[axis] // 2) for axis in axes if extents[axis] > 1)
     for order in itertools.permutations(axes):
         for vector in (-1, *axes):
             for count in lanes if vector >= 0 else (1,):
                 for accumulators in (1, 3):
-                    decided = Decisions(order, vector, count, accumulators)
-                    is_cut = accumulators == 3 and count < 16
-                    yield replace(decided, cuts=tuple(islice(cuts, 1))) if is_cut else decided
+                    yield Decisions(order, vector, count, accumulators)
 
 
 def check(
