@@ -458,11 +458,15 @@ def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:
 
 
 def _height(rows: Loop, tile: Tile) -> int:
-    """Rows of a tile: as many tiles as two threads share, if they do."""
-    if not 0 < rows.grain < rows.count:
-        return tile.rows
+    """Rows of a tile: of many tiles that threads share there are as many as two have alike."""
     tiles = -(-rows.count // tile.rows)
+    if tiles < _MANY_TILES or not 0 < rows.grain < rows.count:
+        return tile.rows
     return -(-rows.count // (tiles + tiles % 2))
+
+
+_MANY_TILES: Final = 8
+"""Tiles from which one more costs less than a tenth in height, which one thread pays as well."""
 
 
 def _first(
