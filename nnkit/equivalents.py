@@ -94,7 +94,8 @@ expand broadcast_in_dim broadcast | nk.broadcast_to(x, (2, 3)) | operators broad
 broadcast_arrays broadcast_tensors | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
 cat concatenate hstack vstack dstack row_stack column_stack append r_ c_ | nk.concat([x, y], axis=0) | along an existing axis; nk.stack makes a new one
 index_select take_along gather_rows embedding_rows gather_nd gather dynamic_index_in_dim | nk.take(x, i, axis=0) | rows by their indices
-dynamic_slice dynamic_slice_in_dim lax_slice narrow slice slice_in_dim select_slice | x[i:i + 3] | slices may begin at a Rep
+lax_slice narrow slice slice_in_dim select_slice | x[i:i + 3] | of Python ints; from a staged i it is nk.take(x, i + nk.arange(3))
+dynamic_slice dynamic_slice_in_dim | nk.take(x, i + nk.arange(3)) | a slice begins at a Python int, indices are staged values
 index_update index_put index_put_ dynamic_update_slice dynamic_update_slice_in_dim put copyto place fill_diagonal | x.at[i].set(v) | values do not change: it makes a new one
 index_add index_add_ add_at | x.at[i].add(v) | repeated indices add up
 scatter_ | nk.scatter(x, indices, values, axis=0) | values do not change: it makes a new one
@@ -110,7 +111,7 @@ masked_select compress extract where_nonzero boolean_mask | x.filter(lambda row:
 copy clone detach_copy | x | values do not change, so nothing is copied
 empty empty_like | nk.zeros((2, 3), f32) | nothing is left uninitialised
 zeros_ ones_ fill_ | nk.zeros((2, 3), f32) | values do not change
-full_like | nk.full((2, 3), 7.0, f32) | the element type is given
+full_like | nk.full(x.shape, 7.0, f32) | the element type is given
 fromfunction indices mgrid ogrid lib_index_tricks | nk.iota((2, 3), nk.i64, axis=0) | the index along an axis
 range | nk.arange(10, nk.i64) | or Python's `range`, while staging
 identity | nk.eye(3) | ones on the diagonal
@@ -137,14 +138,22 @@ rsqrt_ | nk.rsqrt(x) | values do not change
 sigmoid_ expit logistic Sigmoid | nk.sigmoid(x) | a function, without a class
 logit | nk.log(x) - nk.log1p(-x) | the inverse of the sigmoid
 relu_ ReLU Relu | nk.relu(x) | a function, without a class
-ReLU6 hardtanh Hardtanh | nk.minimum(nk.relu(x), 6.0) | a composition
+ReLU6 | nk.relu6(x) | a function, without a class
+hardtanh Hardtanh | nk.hard_tanh(x) | a function, without a class; between other bounds it is nk.clip
 prelu PReLU | nk.maximum(x, 0.0) + a * nk.minimum(x, 0.0) | a composition
-SELU CELU glu GLU swiglu squareplus softsign Softsign tanhshrink softshrink hardshrink threshold | nk.select(x > 0, x, nk.expm1(x)) | compositions of the functions here
+SELU CELU | nk.selu(x) | functions, and no classes, as nk.celu is
+glu GLU swiglu | x[:n] * nk.sigmoid(x[n:]) | of two halves; a composition
+softsign Softsign | x / (1 + nk.abs(x)) | a composition
+squareplus | (x + nk.sqrt(x * x + 4)) / 2 | a composition
+tanhshrink | x - nk.tanh(x) | a composition
+softshrink | x - nk.clip(x, -0.5, 0.5) | a composition
+hardshrink threshold | nk.where(nk.abs(x) > 0.5, x) | a composition
 Mish | x * nk.tanh(nk.softplus(x)) | a composition
 GELU gelu_new gelu_fast | nk.gelu(x) | a function, without a class; exact, not by tanh
 Softplus SoftPlus | nk.softplus(x) | a function, without a class
 Tanh | nk.tanh(x) | a function, without a class
-Softmax softmin softmax2d Softmax2d | nk.softmax(x, axis=-1) | a function, without a class
+softmin Softmin | nk.softmax(-x, axis=-1) | a composition
+Softmax softmax2d Softmax2d | nk.softmax(x, axis=-1) | a function, without a class
 LogSoftmax | nk.log_softmax(x, axis=-1) | a function, without a class
 logsumexp_ log_sum_exp | nk.logsumexp(x, axis=0) | NumPy's name
 CrossEntropyLoss cross_entropy_loss sparse_categorical_crossentropy categorical_crossentropy softmax_cross_entropy softmax_cross_entropy_with_integer_labels NLLLoss nll_loss | nk.cross_entropy(logits, labels) | labels are class numbers or probabilities
@@ -154,7 +163,7 @@ MSELoss mse_loss mean_squared_error | nk.mse(x, y) | a function, without a class
 L1Loss l1_loss mae mean_absolute_error | nk.abs(x - y).mean() | a composition
 SmoothL1Loss smooth_l1_loss | nk.smooth_l1(x, y) | a function, without a class
 HuberLoss huber_loss | nk.huber(x, y) | a function, without a class
-BCELoss BCEWithLogitsLoss binary_cross_entropy_with_logits sigmoid_cross_entropy sigmoid_binary_cross_entropy bce | nk.binary_cross_entropy(logits, labels) | of logits, in one step
+BCELoss BCEWithLogitsLoss binary_cross_entropy_with_logits sigmoid_cross_entropy sigmoid_binary_cross_entropy bce bce_loss | nk.binary_cross_entropy(logits, labels) | of logits, in one step
 KLDivLoss kl_div kl | nk.kl_divergence(p, q) | a function, without a class
 BatchNorm1d BatchNorm2d BatchNorm3d BatchNorm batch_normalization | nk.batch_norm(x) | a function of its parameters
 RMSNorm rmsnorm | nk.rms_norm(x) | a function of its parameters
@@ -205,7 +214,8 @@ deg2rad rad2deg | nk.radians(x) | nk.degrees is the inverse
 digitize bucketize | nk.searchsorted(edges, x) | the edges are sorted
 isin in1d | (x.expand_dims(1) == values).any(axis=1) | a composition
 fliplr flipud rot90 | nk.flip(x, axis=1) | one axis is reversed
-cov corrcoef | d.T @ d / n | of d = x - x.mean(axis=0)
+cov | d.T @ d / n | of d = x - x.mean(axis=0)
+corrcoef | d.T @ d / n | of d = (x - x.mean(axis=0)) / x.std(axis=0)
 logspace geomspace | 10.0 ** nk.linspace(0.0, 3.0, 4, dtype=nk.f32) | a composition
 real imag conj angle | x | there are no complex numbers
 atleast_1d atleast_2d atleast_3d | x.expand_dims(0) | the rank is part of the type
@@ -274,7 +284,7 @@ frexp ldexp modf divmod | x * nk.exp2(n) | NNKit has none: nk.floor, nk.exp2 and
 frac | x - nk.trunc(x) | a composition
 sgn | nk.sign(x) | NumPy's name
 positive_part | nk.relu(x) | a function
-nextafter spacing | nk.eye(2) | NNKit has none: numbers next to another are NumPy's, `np.nextafter`
+nextafter spacing | np.nextafter(x, y) | of data, outside of staged functions: NNKit has none
 gcd lcm | nk.while_loop(test, body, init) | NNKit has none: Euclid's loop of yours
 clz population_count bitwise_count | nk.right_shift(i, 1) & 1 | NNKit counts no bits: shift and mask them
 shift_left bitwise_left_shift | x << y | an operator

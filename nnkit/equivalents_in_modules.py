@@ -9,19 +9,21 @@ from __future__ import annotations
 from typing import Final
 
 OF_LINALG: Final = """
-triangular_solve trsm trtrs tensorsolve | nk.linalg.solve_triangular(a, b, lower=True) | SciPy's name
+tensorsolve tensorinv | nk.linalg.solve(a.reshape(n, n), b.ravel()) | of the matrix that the tensor is
+triangular_solve trsm trtrs | nk.linalg.solve_triangular(a, b, lower=True) | SciPy's name
 lu lu_factor lu_factor_ex lu_solve ldl_factor ldl_factor_ex ldl_solve ldl solve_ex linear_solve | nk.linalg.solve(a, b) | NNKit has no factors of LU: `solve` makes and uses them
 solve_sylvester solve_continuous_lyapunov solve_discrete_lyapunov | nk.linalg.solve(nk.kron(a, b), c) | NNKit has none: the equation as a system of a Kronecker product
 solveh_banded solve_banded solve_toeplitz toeplitz_solve | nk.linalg.solve(a, b) | NNKit has no banded matrices
 cho_factor cholesky_ex cholesky_banded choleskey | nk.linalg.cholesky(a) | the lower factor
 cho_solve cho_solve_banded cholesky_inverse | nk.linalg.cholesky_solve(b, l) | of the lower factor
-inv_ex inverse matrix_inverse tensorinv | nk.linalg.inv(a) | NumPy's name
+inv_ex inverse matrix_inverse | nk.linalg.inv(a) | NumPy's name
 pinverse pinvh | nk.linalg.pinv(a) | NumPy's name
 eig eigvals schur hessenberg rsf2csf | nk.linalg.eigh(a) | of symmetric matrices; general ones have complex eigenvalues
 eigh_tridiagonal eigvalsh_tridiagonal eigs lobpcg symeig | nk.linalg.eigh(a) | of a full matrix
 svd_lowrank pca_lowrank svds svd_ex | nk.linalg.svd(a, full_matrices=False) | of all singular values
 matrix_exp expm_frechet expm_multiply | nk.linalg.expm(a) | SciPy's name; its derivatives are those of any function
-matrix_log logm sqrtm fractional_matrix_power funm signm | nk.linalg.eigh(a) | of symmetric a: (v * nk.sqrt(w)) @ v.T of w, v
+sqrtm fractional_matrix_power | nk.linalg.eigh(a) | of symmetric a: (v * nk.sqrt(w)) @ v.T of w, v
+matrix_log logm funm signm | nk.linalg.eigh(a) | of symmetric a: (v * nk.log(w)) @ v.T of w, v, and so any function
 vector_norm matrix_norm nuclear_norm frobenius_norm | nk.linalg.norm(a, axis=-1) | `ord` and `axis` say which
 qr_multiply householder_product orgqr ormqr geqrf rq | nk.linalg.qr(a) | the factors as matrices
 polar | nk.linalg.svd(a) | NNKit has none: u @ vh is the orthogonal factor

@@ -170,7 +170,7 @@ def _entry(entry: Any, *, tensors: bool) -> Any:
         if not all(end is None or is_index(end) for end in ends):
             raise staging_error(
                 "the ends of a slice are Python ints: its extent must be static",
-                "use `take` with staged indices",
+                "`take(x, i + arange(n))` reads n elements from a staged i on",
             )
         if is_index(ends[2]) and not isinstance(ends[2], Extent) and ends[2] == 0:
             raise staging_error("the step of a slice cannot be 0")

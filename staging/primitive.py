@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -214,7 +214,9 @@ def elementwise(op: Elementwise, *xs: Expression) -> Expression:
         try:
             check_kind(op.name, tensor_of(xs[0], op.name), kinds_of(op))
         except DTypeError as error:
-            raise located(error, "cast it, `x.cast(dtype)`") from None
+            floor = isinstance(op, FloorDivide) and tensor_of(xs[0], op.name).dtype.is_float
+            help = "`nk.floor(x / y)` of floats" if floor else "cast it, `x.cast(dtype)`"
+            raise located(error, help) from None
     return apply(op, *xs, name=op.verb or op.name)
 
 
@@ -270,11 +272,23 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
 def reduce(x: Expression, combinator: Combinator, axis: Any, keepdims: bool) -> Expression:
     """Combine along the axes; `keepdims` leaves them with extent 1."""
     axes = normalize_axes(axis, tensor_of(x, combinator.noun).rank)
-    help = "compare first, `(x != 0).any()`" if combinator.is_logical else "`x.cast(i64)` counts"
-    result = apply(Reduce(combinator, axes), x, name=combinator.noun, help=help)
+    result = apply(
+        Reduce(combinator, axes), x, name=combinator.noun, help=_REDUCTION_HELP[combinator.noun]
+    )
     for position in axes if keepdims else ():
         result = expand(result, position)
     return result
+
+
+_REDUCTION_HELP: Final = {
+    "sum": "`x.cast(i64)` counts",
+    "product": "`x.all()` says whether all are true",
+    "maximum": "`x.any()` says whether one is true",
+    "minimum": "`x.all()` says whether all are true",
+    "all": "compare first, `(x != 0).all()`",
+    "any": "compare first, `(x != 0).any()`",
+}
+"""What to do about elements that a reduction does not take, by its noun."""
 
 
 def expand(x: Expression, axis: int) -> Expression:
@@ -300,7 +314,8 @@ def arg_extremum(
     rank = tensor_of(x, op.name).rank
     along = reshape(x, (-1,)) if axis is None else x
     position = 0 if axis is None else normalize_axis(axis, rank)
-    result = apply(op(position), along)
+    help = "of truth values, `x.cast(i8)` has the same places"
+    result = apply(op(position), along, help=help)
     for kept in (range(rank) if axis is None else (position,)) if keepdims else ():
         result = expand(result, kept)
     return result

@@ -390,9 +390,9 @@ class Rep(Methods):
             return True
         raise staging_error(
             "a Rep has no truth value: it stands for a value that is not there yet",
-            "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, repeat "
-            "with `while_loop`; Python's if, while, and, or, not run while staging: combine conditions with `&`, "
-            "`|` and `~`, and assert with `nk.check(condition, message)`",
+            "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, `maximum` "
+            "or `minimum`, repeat with `while_loop`; Python's if, while, and, or, not run while staging: combine "
+            "conditions with `&`, `|` and `~`, and assert with `nk.check(condition, message)`",
         )
 
     def __iter__(self) -> Iterator[Rep]:
@@ -401,7 +401,8 @@ class Rep(Methods):
         raise staging_error(
             "a Rep cannot be iterated: its rows are not there while staging",
             "`x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)` go along the leading axis, `fori` over a "
-            "range; `for i in range(len(x))` writes the body once for each row, and traces for each shapes",
+            "range, `x.sum()` and `x.max()` are Python's sum and max; `for i in range(len(x))` writes the body "
+            "once for each row, and traces for each shapes",
         )
 
     def __contains__(self, _: object) -> NoReturn:

@@ -85,5 +85,8 @@ def numpy_words(function: Any) -> str:
 
 def not_there(what: str, help: str = "") -> NNKitError:
     """What is to be said where Python asks for a number."""
-    remedy = "keep computing with Reps, or call the staged function with concrete tensors"
+    remedy = (
+        "keep computing with Reps, as by `nk.exp` for `math.exp`, "
+        "or call the staged function with concrete tensors"
+    )
     return staging_error(f"{what} needs a value, and a Rep has none while staging", help or remedy)

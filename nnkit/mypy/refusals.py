@@ -20,7 +20,12 @@ TRUTH = (
 )
 NUMBER = "a Rep has no value while staging: keep computing with Reps, and return it from the staged function"
 ROUND = "a Rep is rounded by nk.round(x)"
-CONVERSIONS = {"builtins.int": NUMBER, "builtins.complex": NUMBER, "builtins.round": ROUND}
+CONVERSIONS = {
+    "builtins.float": NUMBER,
+    "builtins.int": NUMBER,
+    "builtins.complex": NUMBER,
+    "builtins.round": ROUND,
+}
 """Functions of several forms, of which mypy lists all where a Rep fits none."""
 DIGITS = "a Rep has no digits while staging: `nk.print(x)` shows the value when the program runs"
 

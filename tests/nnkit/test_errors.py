@@ -135,7 +135,8 @@ row("condition", DTypeError, "the condition of a select is boolean, not Tensor1D
 row("division of integers", DTypeError,
     "divide takes float elements, not Tensor1D[i32]", "n / n")(on(lambda n: n / n, N))
 row("floor division of floats", DTypeError,
-    "floorDivide takes integer elements, not Tensor1D[f32]", "x // x")(on(lambda x: x // x, V))
+    "floorDivide takes integer elements, not Tensor1D[f32]", "x // x",
+    "help: `nk.floor(x / y)` of floats")(on(lambda x: x // x, V))
 row("negative power of integers", DTypeError,
     "integers have no negative powers: Tensor1D[i32] ** -2", "n**-2", "help: cast it")(
     on(lambda n: n**-2, N))
@@ -149,8 +150,12 @@ row("mean of integers", DTypeError, "mean takes float elements, not Tensor1D[i32
     on(lambda n: n.mean(), N))
 row("var of booleans", DTypeError, "var takes float elements, not Tensor1D[boolean]", "b.var()")(
     on(lambda b: b.var(), L))
-row("argmax of booleans", DTypeError, "argMax takes float or integer elements, not Tensor1D[boolean]", "b.argmax()")(
-    on(lambda b: b.argmax(), L))
+row("argmax of booleans", DTypeError, "argMax takes float or integer elements, not Tensor1D[boolean]", "b.argmax()",
+    "help: of truth values, `x.cast(i8)`")(on(lambda b: b.argmax(), L))
+row("max of booleans", DTypeError, "maximum takes float or integer elements, not Tensor1D[boolean]", "b.max()",
+    "help: `x.any()` says whether one is true")(on(lambda b: b.max(), L))
+row("min of booleans", DTypeError, "minimum takes float or integer elements, not Tensor1D[boolean]", "b.min()",
+    "help: `x.all()` says whether all are true")(on(lambda b: b.min(), L))
 row("cumsum of booleans", DTypeError,
     "running sum takes float or integer elements, not Tensor1D[boolean]", "nk.cumsum(b, 0)")(
     on(lambda b: nk.cumsum(b, 0), L))

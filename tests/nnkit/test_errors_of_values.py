@@ -39,7 +39,7 @@ row("negative index at run time", IndexOutOfRangeError, "index -4 is out of rang
 row("label at run time", IndexOutOfRangeError, "index 3 is out of range for an axis of extent 3",
     "nk.cross_entropy(x, n)")(on(lambda x, n: nk.cross_entropy(x, n), M, np.array([0, 3])))
 row("staged slice", StagingError, "the ends of a slice are Python ints: its extent must be static", "x[: n[0]]",
-    "help: use `take`")(on(lambda x, n: x[: n[0]], V, N))
+    "help: `take(x, i + arange(n))` reads n elements from a staged i on")(on(lambda x, n: x[: n[0]], V, N))
 row("step 0", StagingError, "the step of a slice cannot be 0", "x[::0]")(on(lambda x: x[::0], V))
 row("two ellipses", StagingError, "a subscript has at most one `...`", "x[..., ...]")(on(lambda x: x[..., ...], M))
 row("float constant subscript", StagingError, "a subscript is an int, a slice or integer tensors, not a float",

@@ -270,6 +270,10 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: NK.busday_count,
         "`np.busday_count` of data, outside of staged functions",
     ),
+    "activation": (lambda: NK.hardtanh, "`nk.hard_tanh(x)`: a function"),
+    "sign of its argument": (lambda: NK.softmin, "`nk.softmax(-x, axis=-1)`"),
+    "staged place": (lambda: NK.dynamic_slice, "`nk.take(x, i + nk.arange(3))`: a slice begins"),
+    "linear system": (lambda: NK.linalg.tensorsolve, "of the matrix that the tensor is"),
     "begins otherwise": (lambda: NK.ulog, "module 'nnkit' has no attribute 'ulog'"),
     "tensor's in place": (lambda: DATA.clamp_(0.0), "inside a staged function, `x.clip(0.0, 1.0)`"),  # type: ignore[attr-defined]
     "tensor's choice": (

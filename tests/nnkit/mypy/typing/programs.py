@@ -102,7 +102,8 @@ def fields(p: Rep[Params], q: Rep[Generalised[f32]], m: Rep[More], n: Rep[nk.nn.
     assert_type(p[Params.w], Rep[Tensor1D[f32]])
 
 def numbers(x: Rep[Scalar[f32]], m: Rep[Tensor2D[f32]], n: int) -> None:
-    float(x)  # M: Argument 1 to "float"  # N: def __float__(self) -> _ReturnItFromTheStagedFunction
+    float(x)  # M: Argument 1 to "float"  # N: a Rep has no value while staging: keep computing with Reps
+    2.0 * float(x)  # M: Argument 1 to "float"  # N: a Rep has no value while staging: keep computing with Reps
     int(x)  # M: No overload variant of "int"  # N: a Rep has no value while staging: keep computing with Reps
     complex(x)  # M: No overload variant of "complex"  # N: a Rep has no value while staging: keep computing with Reps
     round(x)  # M: No overload variant of "round"  # N: a Rep is rounded by nk.round(x)
