@@ -20,6 +20,7 @@ from .core.ir import Builder, Value
 from .elementwise import exp
 from .functions import iota, select, stop_gradient
 from .linear_algebra import of_matrices, svd
+from .matrix_results import SlogdetResult
 from .reps import as_rep
 from .shaping import eye
 from .staging import primitive
@@ -50,18 +51,19 @@ def det(a: Any) -> Rep:
     return Rep(cond(found, with_singular, lambda: _of_regular(x)).expression)
 
 
-def slogdet(a: Any) -> tuple[Rep, Rep]:
+def slogdet(a: Any) -> SlogdetResult:
     """The signs of the determinants and the logarithms of their magnitudes: 0 and −∞ where a is singular.
 
     Shapes: (…, n, n) → (…) and (…).
-    Example: `nk.linalg.slogdet(s)`
+    Returns: sign and logabsdet, by position or by these names.
+    Example: `nk.linalg.slogdet(s).logabsdet`
     """
 
     def build(b: Builder, a: Value) -> Value:
         return b.emit(ops.LogDeterminant(), a)
 
     both = of_matrices("slogdet", build, a, lost=1)
-    return both[..., 0], both[..., 1]
+    return SlogdetResult(both[..., 0], both[..., 1])
 
 
 def _of_regular(x: Rep) -> Rep:

@@ -18,6 +18,7 @@ from .core.ops.matrix_form import flipped, identity, identity_of, lower
 from .core.ops.movement import reshaped
 from .core.ops.reduction import Broadcast
 from .core.types import F32, F64, Shape, broadcast_shapes
+from .matrix_results import EighResult, QRResult, SVDResult
 from .reps import as_rep
 from .staging import primitive
 from .staging.primitive import dtype_error, rank_error, shape_error
@@ -96,7 +97,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     Signs are those of Householder's method in the LAPACK, as NumPy has them.  With mode="complete" q is square; it has
     no derivative unless a is, or is wider than high.
     Shapes: (…, m, n) → (…, m, min(m, n)), (…, min(m, n), n); → (…, m, m), (…, m, n) for `mode="complete"`.
-    Example: `nk.linalg.qr(s)`
+    Returns: Q and R, by position or by these names.
+    Example: `nk.linalg.qr(s).Q`
     """
     if mode not in ("reduced", "complete", "r"):
         raise shape_error(f"qr has the modes 'reduced', 'complete' and 'r', not {mode!r}")
@@ -119,19 +121,20 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         return r
     if mode == "complete":
         rows = of_matrices("qr", _complete_rows, x)
-    return made("qr", flipped, rank, rows), r
+    return QRResult(made("qr", flipped, rank, rows), r)
 
 
-def eigh(a: Any, UPLO: str = "L") -> tuple[Rep, Rep]:  # NumPy's name
+def eigh(a: Any, UPLO: str = "L") -> EighResult:  # NumPy's name
     """Eigenvalues in increasing order, and the orthonormal eigenvectors as columns, of symmetric matrices.
 
     Only the lower triangle of a is read ("U": the upper one), and has derivatives; those of the vectors of equal
     eigenvalues are infinite or NaN. A vector's sign is the LAPACK's.
     Shapes: (…, n, n) → (…, n) and (…, n, n).
-    Example: `nk.linalg.eigh(s)`
+    Returns: eigenvalues and eigenvectors, by position or by these names.
+    Example: `nk.linalg.eigh(s).eigenvalues`
     """
     both, rank = _eigen("eigh", a, UPLO)
-    return _eigenvalues(both, rank), made("eigh", _eigenvectors, rank, both)
+    return EighResult(_eigenvalues(both, rank), made("eigh", _eigenvectors, rank, both))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Rep:  # NumPy's name
@@ -150,7 +153,8 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     the vectors of equal singular values, and of those of 0, is infinite or NaN.  Signs are the LAPACK's.
     Shapes: (…, m, n) → (…, m, m), (…, min(m, n)), (…, n, n); reduced to the first min(m, n) of m, and of n, for
     `full_matrices=False`.
-    Example: `nk.linalg.svd(m, full_matrices=False)`
+    Returns: U, S and Vh, by position or by these names.
+    Example: `nk.linalg.svd(m, full_matrices=False).S`
     """
     x = matrices("svd", a)
     rank = primitive.tensor_of(x.expression, "svd").rank
@@ -173,7 +177,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     s = made("svd", values, rank - 1, x)
     if not compute_uv:
         return s
-    return made("svd", vectors(1), rank, x), s, made("svd", vectors(2), rank, x)
+    return SVDResult(made("svd", vectors(1), rank, x), s, made("svd", vectors(2), rank, x))
 
 
 def svdvals(x: Any, /) -> Rep:

@@ -35,7 +35,7 @@ def linear_algebra() -> Iterator[str]:
         a = "A" if name == "expm" else "a"
         yield from define(name, [f"({a}: {of(r)}{given}) -> {of(r)}" for r in MATRICES])
     yield from define("det", [f"(a: {of(r)}) -> {last(r, 2)}" for r in MATRICES])
-    pairs = [f"(a: {of(r)}) -> {tup([last(r, 2)] * 2)}" for r in MATRICES]
+    pairs = [f"(a: {of(r)}) -> SlogdetResult[{last(r, 2)}]" for r in MATRICES]
     yield from define("slogdet", pairs)
     yield from define("solve", _solves(""))
     options = ", *, lower: bool = False, trans: Literal[0, 1] = 0, unit_diagonal: bool = False"
@@ -43,7 +43,7 @@ def linear_algebra() -> Iterator[str]:
     yield from define("lstsq", _least_squares())
     yield from define("qr", _qr())
     triangle = "UPLO: str = ..."  # a literal "L" would be taken for the variable
-    pairs = [f"(a: {of(r)}, {triangle}) -> {tup([last(r, 1), of(r)])}" for r in MATRICES]
+    pairs = [f"(a: {of(r)}, {triangle}) -> EighResult[{last(r, 1)}, {of(r)}]" for r in MATRICES]
     yield from define("eigh", pairs)
     yield from define("eigvalsh", [f"(a: {of(r)}, {triangle}) -> {last(r, 1)}" for r in MATRICES])
     yield from define("svd", _svd())
@@ -116,9 +116,9 @@ def _qr() -> Iterator[str]:
     for r in MATRICES:
         *first, row, column = dims(r)
         q, upper = of(r, *first, row, "Any"), of(r, *first, "Any", column)
-        yield f'(a: {of(r)}, mode: Literal["reduced"] = "reduced") -> {tup([q, upper])}'
+        yield f'(a: {of(r)}, mode: Literal["reduced"] = "reduced") -> QRResult[{q}, {upper}]'
         yield f'(a: {of(r)}, mode: Literal["r"]) -> {upper}'
-        whole = tup([of(r, *first, row, row), of(r, *first, row, column)])
+        whole = f"QRResult[{of(r, *first, row, row)}, {of(r, *first, row, column)}]"
         yield f'(a: {of(r)}, mode: Literal["complete"]) -> {whole}'
 
 
@@ -127,8 +127,9 @@ def _svd() -> Iterator[str]:
         *first, row, column = dims(r)
         parts = [of(r, *first, row, "Any"), of(r - 1, *first, "Any"), of(r, *first, "Any", column)]
         uv = "compute_uv: Literal[True] = True"
-        yield f"(a: {of(r)}, full_matrices: Literal[False], {uv}) -> {tup(parts)}"
-        whole = tup([of(r, *first, row, row), parts[1], of(r, *first, column, column)])
+        yield f"(a: {of(r)}, full_matrices: Literal[False], {uv}) -> SVDResult[{commas(parts)}]"
+        squares = of(r, *first, row, row), parts[1], of(r, *first, column, column)
+        whole = f"SVDResult[{commas(squares)}]"
         yield f"(a: {of(r)}, full_matrices: Literal[True] = True, {uv}) -> {whole}"
         yield f"(a: {of(r)}, full_matrices: bool, compute_uv: Literal[False]) -> {parts[1]}"
         yield f"(a: {of(r)}, full_matrices: bool = True, *, compute_uv: Literal[False]) -> {parts[1]}"

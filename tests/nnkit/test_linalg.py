@@ -245,6 +245,24 @@ def test_what_has_no_result_is_nan_alone() -> None:
     assert run([LINALG.det], np.zeros((2, 2)))[0] == 0
 
 
+def test_parts_have_the_names_that_numpy_gives_them() -> None:
+    x = positive(3, 3)
+    for name in ("eigh", "qr", "slogdet", "svd"):
+        ours, theirs = getattr(LINALG, name), getattr(np.linalg, name)(x)
+
+        def by_names(a: Any, ours: Any = ours, theirs: Any = theirs) -> Any:
+            parts = ours(a)
+            assert type(parts).__name__ == type(theirs).__name__
+            return tuple(getattr(parts, field) for field in theirs._fields)
+
+        for value, exact in zip(run([by_names], x), theirs, strict=True):
+            # signs of vectors are not determined
+            np.testing.assert_allclose(abs(value), abs(exact), rtol=1e-10, atol=1e-10)
+    decompose = nk.staged(lambda a: LINALG.eigh(a))
+    values, vectors = decompose(nk.Tensor2D(x))
+    np.testing.assert_allclose((vectors * values).numpy() @ vectors.numpy().T, x, rtol=1e-10)
+
+
 def solution_alone(a: Rep[Any], b: Rep[Any]) -> Any:
     return LINALG.lstsq(a, b)[0]
 

@@ -118,7 +118,8 @@ def combined(v: Rep[Float1D], m: Rep[Float2D], i: Rep[Tensor1D[i64]]) -> None:
     assert_type(nk.isclose(a=v, b=v, rtol=1e-3), Rep[Tensor1D[boolean]])
     assert_type(nk.linalg.solve(a=m, b=v), Rep[Float1D])
     assert_type(nk.linalg.norm(x=v, ord=1), Rep[Scalar[f32]])
-    assert_type(nk.linalg.eigh(a=m, UPLO="U"), tuple[Rep[Float1D], Rep[Float2D]])
+    assert_type(nk.linalg.eigh(a=m, UPLO="U").eigenvalues, Rep[Float1D])
+    assert_type(nk.linalg.eigh(a=m, UPLO="U").eigenvectors, Rep[Float2D])
 
 
 def networks(m: Rep[Float2D], i: Rep[Tensor1D[i64]], c: Rep[Tensor3D[f32]]) -> None:

@@ -1,6 +1,6 @@
 """Programs of linear algebra that checkers accept."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import nnkit as nk
 from nnkit import Dim, Rep, Scalar, Tensor0D, Tensor1D, Tensor2D, Tensor3D, f32, f64, i64
@@ -26,7 +26,11 @@ def systems(
     assert_type(nk.linalg.matrix_power(a, 3), Rep[Tensor2D[f64, Row, Row]])
     assert_type(nk.linalg.expm(a), Rep[Tensor2D[f64, Row, Row]])
     assert_type(nk.linalg.matrix_rank(a), Rep[Tensor0D[i64]])
-    assert_type(nk.linalg.slogdet(a), tuple[Rep[Tensor0D[f64]], Rep[Tensor0D[f64]]])
+    assert_type(nk.linalg.slogdet(a)[0], Rep[Tensor0D[f64]])
+    assert_type(nk.linalg.slogdet(a).logabsdet, Rep[Tensor0D[f64]])
+    _pair: tuple[Rep[Tensor0D[f64]], Rep[Tensor0D[f64]]] = nk.linalg.slogdet(a)
+    assert_type(nk.linalg.svd(a).S, Rep[Tensor1D[f64]])
+    assert_type(nk.linalg.qr(a).R, Rep[Tensor2D[f64, Any, Row]])
     assert_type(nk.linalg.cond(a, "fro"), Rep[Tensor0D[f64]])
     assert_type(nk.linalg.cholesky_solve(b, nk.linalg.cholesky(a)), Rep[Tensor1D[f64, Row]])
     assert_type(nk.linalg.cholesky_solve(c, a, upper=True), Rep[Tensor2D[f64, Row, Column]])
