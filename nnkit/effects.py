@@ -7,16 +7,17 @@ pass through them: they are done as values are computed forward, and not again o
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, Final
 
 from .core.errors import CheckError
 from .core.ops.effects import Check, Print, written_literally
-from .core.types import BOOL
+from .core.types import BOOL, F64, I64
 from .reps import const
 from .staging.aggregates import part_of
 from .staging.carry import with_article
 from .staging.expression import Expression, SideEffect, current_trace, keep, make
-from .staging.primitive import dtype_error, located, rank_error, staging_error
+from .staging.extents import Condition, Extent, SymbolicNumber
+from .staging.primitive import dtype_error, literal, located, rank_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import StructSpec, TensorSpec, TupleSpec
 
@@ -53,7 +54,8 @@ def check(condition: Any, message: Any, /) -> None:
 def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
     """Write values to `sys.stdout` when this runs, as Python's `print` does: Reps, and what is known already.
 
-    What is no Rep is written as it is when the function is staged.  Outside of staged functions it is Python's `print`.
+    What is no Rep and no size is written as it is when the function is staged.  Outside of staged functions it is
+    Python's `print`.
     Raises: whatever `sys.stdout.write` does, out of the call of the function.
     """
     if not any(isinstance(value, Rep) for value in values) and current_trace() is None:
@@ -75,6 +77,12 @@ def _emit(what: str, op: Check | Print, operands: list[Expression]) -> None:
 
 def _template(value: Any, operands: list[Expression]) -> str:
     """How a value is written; what is only known later joins the `operands`."""
+    if isinstance(value, SymbolicNumber):
+        dtype = _DTYPES.get(type(value), F64)
+        operands.append(literal(value, dtype))
+        return "{}"
+    if isinstance(value, tuple) and any(isinstance(one, SymbolicNumber) for one in value):
+        return _tuple([_template(one, operands) for one in value])
     if not isinstance(value, Rep):
         return written_literally(str(value))
     if value.is_function:
@@ -82,11 +90,19 @@ def _template(value: Any, operands: list[Expression]) -> str:
     return _template_of(value.expression, operands)
 
 
+_DTYPES: Final = {Extent: I64, Condition: BOOL}
+"""Of what is computed of sizes; all else is f64."""
+
+
+def _tuple(parts: list[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
 def _template_of(x: Expression, operands: list[Expression]) -> str:
     match x.type:
         case TupleSpec(elements):
             parts = [_template_of(part_of(x, k, one), operands) for k, one in enumerate(elements)]
-            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+            return _tuple(parts)
         case StructSpec(cls, fields):
             parts = [
                 f"{name}={_template_of(part_of(x, k, one), operands)}"

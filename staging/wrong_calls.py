@@ -231,6 +231,7 @@ def _shown(own: Sequence[Parameter]) -> list[str]:
             shown.append("*")
         name = str(parameter.replace(annotation=Parameter.empty, default=Parameter.empty))
         default = parameter.default
-        text = default.__name__ if isinstance(default, type) else repr(default)
+        plain = default is None or isinstance(default, bool | int | float | str | tuple)
+        text = default.__name__ if isinstance(default, type) else repr(default) if plain else "…"
         shown.append(name if default is Parameter.empty else f"{name}={text}")
     return shown

@@ -218,6 +218,18 @@ def test_values_of_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_sizes_are_those_of_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    @nk.staged
+    def f(x: Rep[Tensor2D[f16]]) -> Rep[Tensor2D[f16]]:
+        n, m = x.shape
+        nk.print(x.shape, n * m, n / m, n > m, x.shape[1:])
+        return x
+
+    for shape in ((4, 2), (1, 2)):
+        f(nk.Tensor2D(np.ones(shape, np.float16)))
+    assert capsys.readouterr().out == "(4, 2) 8 2.0 True (2,)\n(1, 2) 2 0.5 False (2,)\n"
+
+
 def test_outside_of_staged_functions(capsys: pytest.CaptureFixture[str]) -> None:
     nk.print("a", 1, sep="-")
     assert capsys.readouterr().out == "a-1\n"
