@@ -16,7 +16,7 @@ from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
 from ..ops.comparison import Select
-from ..ops.nest import Bounds, axes_in
+from ..ops.nest import Bounds
 from ..types import I64, DType
 from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
@@ -25,6 +25,7 @@ from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
 from .ops import Loops, compensated_outputs
 from .shared_loops import blocks_of_work, nanoseconds_of
+from .summation import kept_axes
 from .switches import is_enabled
 from .target import Target
 
@@ -78,7 +79,8 @@ def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
     if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
         return False
     outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
-    return any(w.combinator is not None and outer not in axes_in(w.indices) for w in loops.outputs)
+    kept = [kept_axes(w) for w in loops.outputs if w.combinator is not None]
+    return None not in kept and any(axes is not None and outer not in axes for axes in kept)
 
 
 def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
