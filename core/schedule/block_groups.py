@@ -28,7 +28,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Bounds, axes_in
 from .buffer_assignment import may_overwrite
 from .group import MOST_MEMBERS, GroupedInstruction, Grouping
-from .ops import Loops
+from .ops import Loops, is_scattered_sum
 from .switches import is_enabled
 from .target import Target
 
@@ -185,9 +185,9 @@ def _may_be_member(step: GroupedInstruction) -> bool:
     if extents[outer] < 2 * _LEAST_BLOCK or loops.lanes > _LEAST_BLOCK // 2:
         return False
     for written in loops.outputs:
-        if written.bounds is not Bounds.INSIDE or (
-            written.combinator and outer not in axes_in(written.indices)
-        ):
+        if written.bounds is not Bounds.INSIDE or is_scattered_sum(written):
+            return False
+        if written.combinator and outer not in axes_in(written.indices):
             return False
     return not any(
         access.bounds is Bounds.ZERO

@@ -22,7 +22,7 @@ from ..ir import Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Index
 from ..types import TensorType
-from .ops import Loops, compensated_outputs
+from .ops import Loops, compensated_outputs, is_scattered_sum
 from .summation import plan_sums
 from .target import Target
 
@@ -189,7 +189,12 @@ def is_row(type: TensorType, indices: Sequence[Index], outer: int, rows: int) ->
 
 
 def _outer_axis(loops: Loops) -> int | None:
-    """The axis of the outermost loop, when it is longer than 1 and can be without vectors."""
+    """The axis of the outermost loop, when it is longer than 1 and can be without vectors.
+
+    Sums at indices that are read are kernels of their own.
+    """
+    if any(map(is_scattered_sum, loops.outputs)):
+        return None
     if not loops.order or 0 in loops.extents or loops.updates or loops.extents[loops.order[0]] == 1:
         return None
     outer = loops.order[0]

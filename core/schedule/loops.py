@@ -20,7 +20,7 @@ from ..ir import Instruction
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
-from .ops import Loops, is_float_sum
+from .ops import Loops, is_float_sum, is_scattered_sum
 from .summation import kept_axes, plan_rows, plan_sums
 from .target import Target
 
@@ -238,7 +238,8 @@ def _order(
             part.append(vector)
     follows_memory = kept and inner and max(inner) < max(kept) and kept[-1] == vector
     is_streamed = _streamed_bytes(instruction, nest) > target.l2_bytes
-    if follows_memory and is_streamed and not _rounds_each_step(nest):
+    is_scattered = any(map(is_scattered_sum, nest.outputs))
+    if follows_memory and is_streamed and not is_scattered and not _rounds_each_step(nest):
         return (*(axis for axis in axes if axis != vector), vector)
     if kept and kept[-1] == vector and _repeats(nest, kept):
         kept.insert(0, kept.pop())

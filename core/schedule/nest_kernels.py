@@ -7,6 +7,7 @@ decided here as well (`is_parallel`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..compute.bodies import base_of
 from ..compute.footprint import Footprint, footprint
@@ -25,7 +26,7 @@ from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
 from .ops import Loops, compensated_outputs
 from .shared_loops import blocks_of_work, nanoseconds_of
-from .summation import kept_axes
+from .summation import kept_axes, scattered_sums
 from .switches import is_enabled
 from .target import Target
 
@@ -33,10 +34,16 @@ from .target import Target
 def write_nest_kernels(
     steps: Sequence[GroupedInstruction], target: Target
 ) -> list[GroupedInstruction]:
-    """The same instructions, with kernels in the places of nests that have no reason to stay."""
-    if not is_enabled("nests"):
-        return list(steps)
-    return [_written(step, target) for step in steps]
+    """The same instructions, with kernels in the places of nests that have no reason to stay.
+
+    Sums at indices that are read, which are compensated, have no other form.
+    """
+    is_on = is_enabled("nests")
+    return [_written(step, target) if is_on or _is_scattered(step) else step for step in steps]
+
+
+def _is_scattered(step: GroupedInstruction) -> bool:
+    return step.loops is not None and bool(scattered_sums(step.instruction, step.loops))
 
 
 def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
@@ -85,8 +92,12 @@ def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
 
 def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
-    if loops is None or next(reasons(instruction, loops), None) is not None:
+    if loops is None:
         return step
+    if next(reasons(instruction, loops), None) is not None:
+        if not _is_scattered(step):
+            return step
+        loops = replace(loops, vector=-1, lanes=1)  # what LLVM gets wrong is vectors
     cuts = plan_cuts(instruction, loops)
     levels = NestLevels(instruction, loops, has_fma=target.fma, cuts=cuts)
     operands = list(

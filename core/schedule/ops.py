@@ -46,8 +46,8 @@ class Loops(Nest):
     points a block has (0 at other loops); the later loop is over the points of one block.  Reductions start
     afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
     it: where they are `compensated`, sums of floats without losing what rounding cuts off (`summation`).
-    Its scratch buffers are for what was cut off from sums that are accumulated in memory, one per output that
-    `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
+    Its scratch buffers are for what was cut off from sums over rows that are accumulated in memory, one per output that
+    `compensated_outputs` lists.
 
     In a group that goes through its rows block by block, those of the outputs `ahead` are fetched a block ahead.
     The vector loop fetches what it will `fetch`: of (operand, elements), or of a result, which are counted behind the
@@ -58,7 +58,7 @@ class Loops(Nest):
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}] "
+        "[blocks {blocks}] [compensated {compensated}] "
         "[ahead {ahead}] [fetch {fetch}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
@@ -69,7 +69,6 @@ class Loops(Nest):
     group: int = -1
     blocks: tuple[int, ...] = ()
     compensated: bool = False
-    scattered: tuple[int, ...] = ()
     ahead: tuple[int, ...] = ()
     fetch: tuple[tuple[int, int], ...] = ()
 
@@ -83,11 +82,6 @@ def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
-    """The sums that are accumulated in memory with compensation: those over rows, then scattered ones."""
-    return (*compensated_rows(op), *op.scattered)
-
-
-def compensated_rows(op: Loops) -> tuple[int, ...]:
     """The sums over rows that are accumulated in memory with compensation."""
     return accumulated_sums(op, op.order) if op.compensated else ()
 

@@ -77,7 +77,7 @@ from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .sorting import digit_of, sort_layout
 from .streams_ahead import fetch_streams
-from .summation import product_chunk, scan_block, scattered_sums
+from .summation import product_chunk, scan_block
 from .switches import is_enabled
 from .target import Target
 from .wide_vectors import widen_vectors
@@ -129,8 +129,7 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
         case Loops():
             times = 2 if is_folded(op.order, op.blocks) else 1
             return tuple(
-                (1 if number in op.scattered else times) * aligned(op.outputs[number].type.bytes)
-                for number in compensated_outputs(op)
+                times * aligned(op.outputs[number].type.bytes) for number in compensated_outputs(op)
             )
         case Gemm() if op.chunk:
             m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
@@ -272,8 +271,7 @@ def _decided(step: GroupedInstruction, ahead: tuple[int, ...]) -> Op:
     """The op with what the schedule decides of it."""
     instruction = step.instruction
     if step.loops is not None:
-        sums = scattered_sums(instruction, step.loops)
-        return replace(step.loops, scattered=sums, ahead=ahead)
+        return replace(step.loops, ahead=ahead)
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))

@@ -18,7 +18,6 @@ from ..schedule.ops import (
     ScheduledScan,
     compensated_outputs,
     is_loops,
-    is_scattered_sum,
     makes_buffers,
     row_block,
 )
@@ -131,9 +130,6 @@ def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
     corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
     if scratch != len(corrected):
         yield f"{scratch} scratch buffers for {len(corrected)} sums accumulated in memory"
-    sums = [number for number, written in enumerate(op.outputs) if is_scattered_sum(written)]
-    if not set(op.scattered) <= {*sums}:
-        yield f"outputs {list(op.scattered)} are not all sums of f32 or f64 at indices that are read"
     if any(not _is_ahead(op, number) for number in op.ahead):
         yield f"outputs {list(op.ahead)} have no rows to be fetched a block ahead"
     fetched = [number for number, _ in op.fetch]

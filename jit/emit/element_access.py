@@ -13,9 +13,9 @@ Nothing is stored under a mask that LLVM could know: see Note [Stores under cons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.combinator import Combinator
@@ -136,51 +136,40 @@ def store_elements(
         _write_by_lane(w, at, w.splat(value, lanes.count), lanes, joined)
 
 
-AddPair: TypeAlias = Callable[
-    [FunctionWriter, Register, Register, Register], tuple[Register, Register]
-]
-"""What becomes of a sum in memory and its correction when a number is added."""
-
-
 def write_compensated(
     w: FunctionWriter,
     at: Pointers,
     correction: Pointers,
     value: Register,
     lanes: Lanes,
-    add: AddPair = add_compensated,
 ) -> None:
     """Add to the elements, and what rounding cuts off from them to their corrections, which lie as they do."""
     if at.varies and lanes.count > 1:
         if at.offsets is None and at.stride == 1:
-            _add_consecutive(w, at, correction, w.splat(value, lanes.count), lanes, add)
+            _add_consecutive(w, at, correction, w.splat(value, lanes.count), lanes)
             return
         value = w.splat(value, lanes.count)
         pairs = zip(_by_lane(w, at, lanes), _by_lane(w, correction, lanes), strict=True)
         for lane, (one, other) in enumerate(pairs):
-            _add_one(w, one, other, w.extract(value, lane), add)
+            _add_one(w, one, other, w.extract(value, lane))
         return
     if not at.varies:
         value = _one_value(w, value, at.dtype, lanes, Combinator.ADD)
-    _add_one(w, at, correction, value, add)
+    _add_one(w, at, correction, value)
 
 
-def _add_one(
-    w: FunctionWriter, at: Pointers, correction: Pointers, value: Register, add: AddPair
-) -> None:
+def _add_one(w: FunctionWriter, at: Pointers, correction: Pointers, value: Register) -> None:
     if at.condition is None:
-        _add_at(w, at, correction, value, add)
+        _add_at(w, at, correction, value)
     else:
         with w.when(at.condition):
-            _add_at(w, at, correction, value, add)
+            _add_at(w, at, correction, value)
 
 
-def _add_at(
-    w: FunctionWriter, at: Pointers, correction: Pointers, value: Register, add: AddPair
-) -> None:
+def _add_at(w: FunctionWriter, at: Pointers, correction: Pointers, value: Register) -> None:
     type = at.element
     old, cut = (w.load(where.pointer, type) for where in (at, correction))
-    total, rest = add(w, old, cut, value)
+    total, rest = add_compensated(w, old, cut, value)
     w.store(total, at.pointer)
     w.store(rest, correction.pointer)
 
@@ -191,7 +180,6 @@ def _add_consecutive(
     correction: Pointers,
     value: Register,
     lanes: Lanes,
-    add: AddPair,
 ) -> None:
     type, mask = at.element.with_lanes(lanes.count), _mask(w, at, lanes)
     if mask is None:
@@ -200,7 +188,7 @@ def _add_consecutive(
         zero = constant(type, 0)
         old = w.masked_load(at.pointer, mask, zero)
         cut = w.masked_load(correction.pointer, mask, zero)
-    total, rest = add(w, old, cut, value)
+    total, rest = add_compensated(w, old, cut, value)
     _write_consecutive(w, at, total, lanes, None)
     _write_consecutive(w, correction, rest, lanes, None)
 

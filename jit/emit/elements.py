@@ -194,22 +194,6 @@ def add_compensated(
     return normalized(w, following, w.fadd(cut, rest))
 
 
-def add_kahan(
-    w: FunctionWriter, total: Register, excess: Register, x: Register
-) -> tuple[Register, Register]:
-    """total − excess + x, and what that has too much: the sum alone is right to 2 u · Σ|x|, however long it gets.
-
-    The excess of a sum that is zero is zero, and that of one that is not finite does not count, whatever `excess`
-    is: memory for it need not be filled.
-
-    Source: Kahan 1965, "Further remarks on reducing truncation errors"; Higham 2002, §4.3.
-    """
-    counts = w.fcmp("one", w.fadd(total, total), total)  # not zero, no infinity, no NaN
-    y = w.fsub(x, w.select(counts, excess, constant(excess.type, 0)))
-    following = w.fadd(total, y)
-    return following, w.fsub(w.fsub(following, total), y)
-
-
 def normalized(w: FunctionWriter, total: Register, rest: Register) -> tuple[Register, Register]:
     """The same sum, with what fits it moved from the rest to the total."""
     following = corrected(w, total, rest)

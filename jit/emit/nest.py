@@ -127,10 +127,6 @@ class NestWriter:
         for number, correction in self._corrections():
             times = 2 if self._is_folded else 1
             write_zeros(self.w, correction, times * aligned(op.outputs[number].type.bytes))
-        scratch = self.bases[first + len(op.outputs) + len(self.plan.corrected) :]
-        for number, correction in zip(op.scattered, scratch, strict=True):
-            if op.outputs[number].init is not None:  # a sum that is zero at first needs none
-                write_zeros(self.w, correction, op.outputs[number].type.bytes)
 
     def end(self) -> None:
         """Add what rounding cut off to results that were accumulated in memory."""
@@ -153,9 +149,9 @@ class NestWriter:
         return base, correction
 
     def _corrections(self) -> list[tuple[int, Register]]:
-        """The sums over rows, and where their corrections are; those of scattered ones come behind."""
+        """The sums over rows, and where their corrections are."""
         first = len(self.op.accesses) + len(self.op.outputs)
-        return list(zip(self.plan.corrected, self.bases[first:], strict=False))
+        return list(zip(self.plan.corrected, self.bases[first:], strict=True))
 
     def write_level(self, level: int, totals: Sequence[Register]) -> list[Register]:
         """Everything inside of `level` loops; the carried totals afterwards."""

@@ -25,7 +25,6 @@ from ...core.schedule.nest_levels import count_uses
 from ...core.schedule.ops import (
     Loops,
     compensated_outputs,
-    compensated_rows,
     is_float_sum,
     is_folded,
 )
@@ -114,7 +113,6 @@ class _Planner:
         axes = self.levels.axes
         self.afresh = tuple(n for n in blocks if axes[n] == axes[blocks[-1]])
         self.corrected = compensated_outputs(op)
-        self.scattered = [op.outputs[number] for number in op.scattered]
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
         for axis, value in enumerate(self.coordinates):
@@ -152,7 +150,7 @@ class _Planner:
             self.constants,
             filled,
             self.afresh,
-            compensated_rows(self.op),
+            self.corrected,
             begun,
         )
 
@@ -245,9 +243,7 @@ class _Planner:
     # Results.
 
     def _written_mask(self, written: Output) -> int:
-        """The loops that decide which element is written; all of them if each point adds to it in memory."""
-        if written in self.scattered:
-            return (1 << len(self.levels.axes)) - 1
+        """The loops that decide which element is written."""
         mask = self.levels.mask(axes_of(written.indices, self.op.extents))
         for index in written.indices:
             if isinstance(index, Loaded):
@@ -279,10 +275,7 @@ class _Planner:
             self._copy_uniform(factors or [value])
         correction: Address | None = None
         is_pair = False
-        is_scattered = written in self.scattered
-        if is_scattered or (
-            number in self.corrected and not is_folded(self.op.order, self.op.blocks)
-        ):
+        if number in self.corrected and not is_folded(self.op.order, self.op.blocks):
             base += len(self.op.outputs) - number + self.corrected.index(number)
             correction, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         elif self.op.compensated and self.afresh and begins is not None:
@@ -298,7 +291,6 @@ class _Planner:
             factors,
             is_pair,
             correction,
-            is_scattered,
         )
 
     def _writes_once(self, written: Output) -> bool:

@@ -135,7 +135,7 @@ def _totals_of(writers: Sequence[NestWriter]) -> list[_Total]:
 def _is_independent(writer: NestWriter) -> bool:
     """Whether iterations of the outermost loop may run at the same time."""
     plan, op = writer.plan, writer.op
-    if not plan.axes or plan.corrected or op.scattered:
+    if not plan.axes or plan.corrected:
         return False
     if any(isinstance(step, IndexCheck) for steps in plan.steps for step in steps):
         return False

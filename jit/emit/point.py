@@ -17,7 +17,7 @@ from .element_access import (
     store_elements,
     write_compensated,
 )
-from .elements import add_compensated, add_kahan, memory_type, register_type
+from .elements import memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
 from .nest_plan import NestPlan
@@ -93,8 +93,7 @@ class PointWriter:
             return
         at = self._spot(target.address)
         if target.correction is not None:
-            add = add_kahan if target.is_scattered else add_compensated
-            write_compensated(self.w, at, self._spot(target.correction), value, self.lanes, add)
+            write_compensated(self.w, at, self._spot(target.correction), value, self.lanes)
         else:
             store_elements(self.w, at, value, self.lanes, target.combinator, target.joins)
 

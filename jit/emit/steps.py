@@ -219,7 +219,7 @@ class OutputPlan:
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when
     that loop is `inside` it, and joins `factors` by a `multiply_add` if they are given.  The total of a compensated
     sum in registers `is_pair`: what was summed and what rounding cut off; one in memory has the latter at
-    `correction`; one that `is_scattered` has there what it has too much (`add_kahan`).
+    `correction`.
     """
 
     value: Value
@@ -232,7 +232,6 @@ class OutputPlan:
     factors: tuple[Value, Value] | None = None
     is_pair: bool = False
     correction: Address | None = None
-    is_scattered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -504,9 +504,6 @@ def nest(number: int, extent: int, dtype: DType) -> Case:
         pick(random, [1, 1, 1, 0]),
         pick(random, [2, 4, 8, 16, 32]),
         pick(random, [1, 2]),
-        cuts=pick(
-            random, [(), ((1, extent // 2),), ((1, 1), (1, extent - 1))] if extent > 3 else [()]
-        ),
     )
     name = f"#{number} nest {extents} of {source.words} {reads} to {outputs} {decisions}"
     return Case(name, (source,), (operand(random, source, becomes_float=True),), build, decisions)

@@ -16,6 +16,8 @@ from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
 from nnkit.core.ir.surgery import walk
+from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.ops import is_kernel
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -141,6 +143,8 @@ def test_results_stay_bit_by_bit(bytes: int, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(VARIABLE)
         cut = scheduled(build, shape, Target(vector_bytes=bytes))
         assert (size_of(cut) != size_of(whole)) == is_cut
+        for kernel in filter(is_kernel, cut.entry.instructions):
+            assert not list(accesses_outside(kernel.regions[0].entry))
         one, other = run_all([whole, cut], arguments)
         np.testing.assert_array_equal(one, other)
         with sharing_everything():

@@ -200,7 +200,7 @@ def test_a_scatter_writes_rows_by_vectors_and_elements_one_by_one() -> None:
     def build(b: Builder, x: Value, i: Value) -> Value:
         return b.emit(ScatterAdd((9, 64), 0, Bounds.CLIP), b.emit(Tanh(), x), i)
 
-    (op,) = loops_of(module_of(build, f32(32, 64), TensorType((32,), I64)))
+    (op,) = loops_of(module_of(build, f32(12, 64), TensorType((12,), I64)))  # so few are no kernel
     assert op.vector == 1
 
     def single(b: Builder, x: Value, i: Value) -> Value:
