@@ -7,11 +7,12 @@ pass through them: they are done as values are computed forward, and not again o
 from __future__ import annotations
 
 import builtins
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from .core.errors import CheckError
 from .core.ops.effects import Check, Print, written_literally
-from .core.types import BOOL, F64, I64
+from .core.types import BOOL, F64, I64, DType
 from .reps import const
 from .staging.aggregates import part_of
 from .staging.carry import with_article
@@ -75,14 +76,17 @@ def _emit(what: str, op: Check | Print, operands: list[Expression]) -> None:
     keep(make(SideEffect(op), operands, _NOTHING))
 
 
-def _template(value: Any, operands: list[Expression]) -> str:
+def _template(value: object, operands: list[Expression]) -> str:
     """How a value is written; what is only known later joins the `operands`."""
     if isinstance(value, SymbolicNumber):
         dtype = _DTYPES.get(type(value), F64)
         operands.append(literal(value, dtype))
         return "{}"
-    if isinstance(value, tuple) and any(isinstance(one, SymbolicNumber) for one in value):
-        return _tuple([_template(one, operands) for one in value])
+    if isinstance(value, tuple):
+        items = cast(tuple[object, ...], value)
+        if any(isinstance(one, SymbolicNumber) for one in items):
+            return _tuple([_template(one, operands) for one in items])
+        return written_literally(str(items))
     if not isinstance(value, Rep):
         return written_literally(str(value))
     if value.is_function:
@@ -90,7 +94,7 @@ def _template(value: Any, operands: list[Expression]) -> str:
     return _template_of(value.expression, operands)
 
 
-_DTYPES: Final = {Extent: I64, Condition: BOOL}
+_DTYPES: Final[Mapping[type[SymbolicNumber], DType]] = {Extent: I64, Condition: BOOL}
 """Of what is computed of sizes; all else is f64."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..core.errors import NNKitError, StagingError
 from .expression import with_location
@@ -232,6 +232,7 @@ def _shown(own: Sequence[Parameter]) -> list[str]:
         name = str(parameter.replace(annotation=Parameter.empty, default=Parameter.empty))
         default = parameter.default
         plain = default is None or isinstance(default, bool | int | float | str | tuple)
-        text = default.__name__ if isinstance(default, type) else repr(default) if plain else "…"
+        known = repr(cast(object, default)) if plain else "…"
+        text = default.__name__ if isinstance(default, type) else known
         shown.append(name if default is Parameter.empty else f"{name}={text}")
     return shown
