@@ -40,8 +40,8 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
 def while_loop(
     test: Callable[..., Any],
     body: Callable[..., Any],
-    init: Any = NO_CARRY,
     /,
+    init: Any = NO_CARRY,
     *,
     checkpoint: LoopSchedule | None = None,
 ) -> Any:
@@ -57,8 +57,8 @@ def fori(
     lo: Any,
     hi: Any,
     body: Callable[..., Any],
-    init: Any = NO_CARRY,
     /,
+    init: Any = NO_CARRY,
     *,
     checkpoint: LoopSchedule | None = None,
 ) -> Any:

@@ -20,7 +20,7 @@ from .elementwise import erf, floor_divide, log, log1p, maximum, minimum, modulo
 from .functions import broadcast_to, select, take, zeros_like
 from .inverse_error_function import erf_inverse
 from .lambdas import fn
-from .random_bits import bits_of, counters, float_type, unit_of
+from .random_bits import bits_of, checked_key, counters, float_type, unit_of
 from .reductions import cumsum
 from .reps import const
 from .sampling import MOST_KEPT, Sizes
@@ -346,6 +346,7 @@ def _optional(shape: ShapeLike | None, what: str) -> Sizes | None:
 
 def _draw(body: Callable[..., Rep], key: Any, *tensors: Any, **known: Any) -> Any:
     """`body` of the key and of tensors, compiled or staged once for what is known besides."""
+    checked_key(key)
     given = [x if isinstance(x, Rep) else tensor_from(x, "a parameter") for x in tensors]
     if is_symbolic(tuple(known.values())):
         return body(const(key), *map(const, given), **known)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .core import ops
 from .core.types import DType
 from .elementwise import floor_divide
@@ -14,7 +16,17 @@ from .staging.extents import Size, product
 from .staging.primitive import dtype_error
 from .staging.rep import Rep
 from .staging.static import core_dtype
-from .tensors import DTYPES, i64
+from .tensors import DTYPES, AnyTensor, i64
+
+
+def checked_key(key: Any) -> Any:
+    """A key, for its type.  Raises: DTypeError for what is no tensor, as the shape given first."""
+    if isinstance(key, Rep | AnyTensor | np.ndarray | np.generic):
+        return key
+    raise dtype_error(
+        f"random numbers are made from a key, and {key!r} is none",
+        "make one, `key = nk.random.key(0)`, and give it: `nk.random.normal(key, (3,))`",
+    )
 
 
 def counters(shape: Sequence[Size]) -> Rep:

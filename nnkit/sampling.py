@@ -19,7 +19,7 @@ from .core.types import F32, DType
 from .elementwise import cos, log, sqrt
 from .functions import iota
 from .lambdas import fn
-from .random_bits import bits_of, counters, float_type, unit_of
+from .random_bits import bits_of, checked_key, counters, float_type, unit_of
 from .reps import const, tup
 from .staging.extents import ShapeLike, Size, is_symbolic
 from .staging.rep import Rep
@@ -46,6 +46,7 @@ def split(key: Any, num: Any = 2) -> Any:
 
     A shape for `num` gives a tensor of them, of any sizes: `split(key, (n,))` has those that `split(key, n)` has.
     """
+    checked_key(key)
     if isinstance(num, tuple | list):
         sizes = sizes_of(num, "split")
         return _keys_of(const(key), sizes) if is_symbolic(sizes) else _keys(sizes)(key)
@@ -61,6 +62,7 @@ def uniform(
     maxval: float = 1.0,
 ) -> Any:
     """Numbers uniform in [minval, maxval); rounding may give `maxval` itself for other ends than 0 and 1."""
+    checked_key(key)
     sizes, core = sizes_of(shape, "uniform"), float_type(dtype)
     if is_symbolic(sizes):
         return _uniform_of(const(key), sizes, float(minval), float(maxval), core)
@@ -69,6 +71,7 @@ def uniform(
 
 def normal(key: Any, shape: ShapeLike = (), dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
+    checked_key(key)
     sizes, core = sizes_of(shape, "normal"), float_type(dtype)
     return _normal_of(const(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)
 

@@ -46,7 +46,7 @@ def _operator(
     def method(self: Struct, other: Any, /) -> Any:
         if not _is_operand(other):
             return NotImplemented
-        if isinstance(other, AnyTensor) and other.rank:
+        if isinstance(other, AnyTensor | np.ndarray) and other.ndim:
             raise located(
                 DTypeError(
                     f"cannot {verb} a {type(self).__name__} and a tensor of shape {list(other.shape)}: the other "
@@ -61,7 +61,7 @@ def _operator(
 
 
 def _is_operand(value: object) -> bool:
-    return isinstance(value, Struct | AnyTensor | np.generic) or is_number(value)
+    return isinstance(value, Struct | AnyTensor | np.ndarray | np.generic) or is_number(value)
 
 
 def _quotient(a: Any, b: Any) -> Any:

@@ -44,7 +44,7 @@ from .core.ops import (
 from .core.ops.forms import Elementwise, check_kind
 from .core.types import BOOL, Array, DType, Kind, TensorType
 from .staging.primitive import checked_rank, kinds_of, literal, located
-from .staging.rep_base import is_number
+from .staging.rep_base import is_number, list_error
 from .staging.spec import is_tuple
 from .staging.tracebacks import public_methods
 
@@ -60,6 +60,8 @@ def _method(op: Op, kinds: Sequence[Kind] | None = None, is_reflected: bool = Fa
     """The method for an op of two operands, of elements of these kinds, or of those that it says itself."""
 
     def operate(self: TensorOperators, other: object, /) -> Any:
+        if isinstance(other, list):
+            raise list_error(other)
         if not _is_operand(other):
             return NotImplemented
         pair = self._array, _stored(other, self)
@@ -147,6 +149,14 @@ class TensorOperators:
     def __abs__(self) -> Any:
         return self._computed(Abs(), self._array)
 
+    def __divmod__(self, other: object) -> tuple[Any, Any]:
+        x: Any = self
+        return x // other, x % other
+
+    def __rdivmod__(self, other: object) -> tuple[Any, Any]:
+        x: Any = self
+        return other // x, other % x
+
     def __invert__(self) -> Any:
         is_integer = stored_dtype(self._array).is_integer
         return self ^ -1 if is_integer else self._computed(Not(), self._array)
@@ -173,7 +183,8 @@ class TensorOperators:
                 check_kind(op.name, given[0], kinds)
             made: TensorType = op.infer(*given)
         except NNKitError as error:
-            raise located(error, _help_of(error, given)) from None
+            of_floats = _OF_FLOATS.get(type(op), "") if given[0].dtype.is_float else ""
+            raise located(error, of_floats or _help_of(error, given)) from None
         checked_rank(made.rank)
         values = op.evaluate(*(dtype.load(one) for one, dtype in zip(stored, dtypes, strict=True)))
         return self._wrapped(made.dtype.store(np.ascontiguousarray(values)).reshape(made.shape))
@@ -184,6 +195,8 @@ class TensorOperators:
         try:
             found: Any = np.asarray(array[_index(key)])
         except IndexError as error:
+            if "only integers" in str(error):
+                raise located(_no_subscript(key)) from None
             raise located(
                 IndexOutOfRangeError(f"{error}: the tensor has shape {list(array.shape)}")
             ) from None
@@ -276,6 +289,10 @@ _REFLECTED: Mapping[Any, str] = {
 """What an operator of NumPy with an array on its left asks the tensor on its right."""
 
 
+_OF_FLOATS: Mapping[type[Op], str] = {FloorDivide: "`np.floor(x / y)` of floats"}
+"""What to write for an op that is of integers alone."""
+
+
 def _is_operand(value: object) -> bool:
     return isinstance(value, TensorOperators | np.ndarray | np.generic) or is_number(value)
 
@@ -299,6 +316,20 @@ def _index(key: Any) -> Any:
     if is_tuple(key):
         return tuple(map(_index, key))
     return np.asarray(key) if isinstance(key, TensorOperators) else key
+
+
+def _no_subscript(key: Any) -> DTypeError:
+    """The error for a subscript of NumPy's that is none, as `x[1.0]` and `x["a"]`."""
+    wrong = next((one for one in (key if is_tuple(key) else (key,)) if not _may_index(one)), key)
+    return DTypeError(
+        f"a subscript is an int, a slice, `...`, None or integers or booleans, not {wrong!r}"
+    )
+
+
+def _may_index(one: object) -> bool:
+    if one is None or one is ... or isinstance(one, slice):
+        return True
+    return bool(np.asarray(one).dtype.kind in "iub" or not np.size(cast("Any", one)))
 
 
 def _help_of(error: NNKitError, given: list[TensorType]) -> str:

@@ -28,10 +28,11 @@ import numpy as np
 from . import missing_names
 from .arrays import adopt, copied, from_numbers, is_array, stored_dtype
 from .core import types
-from .core.errors import DTypeError, RankError
+from .core.errors import DTypeError, NNKitError, RankError
 from .donated_arrays import DonatedArray
 from .html import tensor_html
 from .staging.extents import SymbolicNumber
+from .staging.primitive import located
 from .staging.tracebacks import public, public_methods
 from .tensor_operators import TensorOperators
 
@@ -323,6 +324,27 @@ class Batched(Ranked):
             f"a tensor of shape {list(self.shape)} is neither true nor false\n"
             "  help: np.any(tensor) or np.all(tensor)"
         )
+
+    def __float__(self) -> NoReturn:
+        raise self._no_number("float()")
+
+    def __int__(self) -> NoReturn:
+        raise self._no_number("int()")
+
+    def __complex__(self) -> NoReturn:
+        raise self._no_number("complex()")
+
+    def __round__(self, ndigits: int | None = None) -> NoReturn:
+        help = f"`np.round(x{'' if ndigits is None else f', {ndigits}'})` rounds each element"
+        raise located(RankError(f"round() takes a scalar, not a {self._words}"), help)
+
+    def _no_number(self, what: str) -> NNKitError:
+        help = "one element, `x[0]`, or all of them as Python numbers, `x.tolist()`"
+        return located(RankError(f"{what} takes a scalar, not a {self._words}"), help)
+
+    @property
+    def _words(self) -> str:
+        return f"tensor of shape {list(self.shape)}"
 
 
 @public_methods

@@ -110,5 +110,5 @@ def index_expression(entry: Any) -> Expression | None:
                 "a list in a subscript has Python ints, not Reps",
                 "`stack([i, j])` makes a tensor of them",
             )
-        entry = np.asarray(entry)
+        entry = np.asarray(entry, None if np.size(entry) else np.int64)
     return constant_of(entry)

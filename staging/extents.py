@@ -26,6 +26,16 @@ from .spec import Spec
 
 ShapeLookup: TypeAlias = Callable[[Expression], Shape]
 _Binary: TypeAlias = Callable[[Any, Any], Any]
+_Method: TypeAlias = Callable[["SymbolicNumber", object], Any]
+
+
+def _method(symbol: str, *, is_reflected: bool = False) -> _Method:
+    """The method for an operator of Python; of its right operand, if it is reflected."""
+
+    def operate(self: SymbolicNumber, other: object) -> Any:
+        return self._with(symbol, other, is_reflected=is_reflected)
+
+    return operate
 
 
 class SymbolicNumber:
@@ -90,19 +100,32 @@ class SymbolicNumber:
         if not is_plain_number(other) and not isinstance(other, SymbolicNumber):
             return NotImplemented
         operands = (other, self) if is_reflected else (self, other)
+        if symbol in _BITWISE and not _are_whole(operands):
+            return NotImplemented
         return _KINDS.get(symbol, _number_kind)(operands, symbol)(function, symbol, operands)
 
-    def __add__(self, other: object) -> Any:
-        return self._with("+", other)
-
-    def __radd__(self, other: object) -> Any:
-        return self._with("+", other, is_reflected=True)
-
-    def __sub__(self, other: object) -> Any:
-        return self._with("-", other)
-
-    def __rsub__(self, other: object) -> Any:
-        return self._with("-", other, is_reflected=True)
+    __add__: ClassVar[_Method] = _method("+")
+    __radd__: ClassVar[_Method] = _method("+", is_reflected=True)
+    __sub__: ClassVar[_Method] = _method("-")
+    __rsub__: ClassVar[_Method] = _method("-", is_reflected=True)
+    __truediv__: ClassVar[_Method] = _method("/")
+    __rtruediv__: ClassVar[_Method] = _method("/", is_reflected=True)
+    __floordiv__: ClassVar[_Method] = _method("//")
+    __rfloordiv__: ClassVar[_Method] = _method("//", is_reflected=True)
+    __mod__: ClassVar[_Method] = _method("%")
+    __rmod__: ClassVar[_Method] = _method("%", is_reflected=True)
+    __pow__: ClassVar[_Method] = _method("**")
+    __rpow__: ClassVar[_Method] = _method("**", is_reflected=True)
+    __and__: ClassVar[_Method] = _method("&")
+    __rand__: ClassVar[_Method] = _method("&", is_reflected=True)
+    __or__: ClassVar[_Method] = _method("|")
+    __ror__: ClassVar[_Method] = _method("|", is_reflected=True)
+    __xor__: ClassVar[_Method] = _method("^")
+    __rxor__: ClassVar[_Method] = _method("^", is_reflected=True)
+    __lshift__: ClassVar[_Method] = _method("<<")
+    __rlshift__: ClassVar[_Method] = _method("<<", is_reflected=True)
+    __rshift__: ClassVar[_Method] = _method(">>")
+    __rrshift__: ClassVar[_Method] = _method(">>", is_reflected=True)
 
     def __mul__(self, other: object) -> Any:
         if isinstance(other, list | tuple | str | bytes):
@@ -114,45 +137,11 @@ class SymbolicNumber:
             return self * other
         return self._with("*", other, is_reflected=True)
 
-    def __truediv__(self, other: object) -> Any:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: object) -> Any:
-        return self._with("/", other, is_reflected=True)
-
-    def __floordiv__(self, other: object) -> Any:
-        return self._with("//", other)
-
-    def __rfloordiv__(self, other: object) -> Any:
-        return self._with("//", other, is_reflected=True)
-
-    def __mod__(self, other: object) -> Any:
-        return self._with("%", other)
-
-    def __rmod__(self, other: object) -> Any:
-        return self._with("%", other, is_reflected=True)
-
     def __divmod__(self, other: object) -> Any:
         return self // cast("Any", other), self % cast("Any", other)
 
     def __rdivmod__(self, other: object) -> Any:
         return cast("Any", other) // self, cast("Any", other) % self
-
-    def __pow__(self, other: object) -> Any:
-        return self._with("**", other)
-
-    def __rpow__(self, other: object) -> Any:
-        return self._with("**", other, is_reflected=True)
-
-    def __and__(self, other: object) -> Any:
-        return self._with("&", other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: object) -> Any:
-        return self._with("|", other)
-
-    __ror__ = __or__
 
     def __lt__(self, other: object) -> Any:
         return self._with("<", other)
@@ -260,6 +249,9 @@ class Extent(SymbolicNumber):
     __slots__ = ()
     example = 1
 
+    def __invert__(self) -> Extent:
+        return Extent(operator.invert, "~", (self,))
+
     def __index__(self) -> int:
         return int(self.known("an int of Python, as range() and lists do,"))
 
@@ -302,6 +294,9 @@ _OPERATORS: Final[Mapping[str, _Binary]] = {
     "**": _PYTHON.pow,
     "&": _PYTHON.and_,
     "|": _PYTHON.or_,
+    "^": _PYTHON.xor,
+    "<<": _PYTHON.lshift,
+    ">>": _PYTHON.rshift,
     "<": _PYTHON.lt,
     "<=": _PYTHON.le,
     ">": _PYTHON.gt,
@@ -309,13 +304,15 @@ _OPERATORS: Final[Mapping[str, _Binary]] = {
     "==": _PYTHON.eq,
     "!=": _PYTHON.ne,
 }
+_BITWISE: Final = frozenset(["&", "|", "^", "<<", ">>"])
+"""Operators of integers alone."""
 _OF_SAME: Final[Mapping[str, bool]] = {"==": True, "<=": True, ">=": True, "!=": False}
 """What comparisons of a number with itself are."""
 
 
 def _number_kind(operands: tuple[Any, ...], symbol: str) -> type[SymbolicNumber]:
     """An integer where all operands are, except of what may be a fraction."""
-    whole = all(isinstance(one, Extent | Condition | int | np.integer) for one in operands)
+    whole = _are_whole(operands)
     if symbol == "/" or (
         symbol == "**" and not (isinstance(operands[1], int) and operands[1] >= 0)
     ):
@@ -323,12 +320,18 @@ def _number_kind(operands: tuple[Any, ...], symbol: str) -> type[SymbolicNumber]
     return Extent if whole else Ratio
 
 
+def _are_whole(operands: tuple[Any, ...]) -> bool:
+    return all(isinstance(one, Extent | Condition | int | np.integer) for one in operands)
+
+
 def _logical_kind(operands: tuple[Any, ...], symbol: str) -> type[SymbolicNumber]:
-    return Condition
+    """Of comparisons, and of `& | ^`, which are of bits where an operand is an integer."""
+    of_bits = symbol in _BITWISE and not all(isinstance(one, Condition | bool) for one in operands)
+    return Extent if of_bits else Condition
 
 
 _KINDS: Final[Mapping[str, Callable[[tuple[Any, ...], str], type[SymbolicNumber]]]] = dict.fromkeys(
-    ["<", "<=", ">", ">=", "==", "!=", "&", "|"], _logical_kind
+    ["<", "<=", ">", ">=", "==", "!=", "&", "|", "^"], _logical_kind
 )
 
 

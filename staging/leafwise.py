@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import DTypeError, NNKitError, ShapeError
 from ..core.lazy_dataclass import dataclass
 from ..core.ops import Elementwise
@@ -15,7 +17,7 @@ from ..core.types import BOOL, F32
 from .aggregates import aggregate_of, part_of
 from .expression import Expression, MakeAggregate, make
 from .primitive import elementwise, literal, located, staging_error
-from .rep_base import RepBase, is_number
+from .rep_base import RepBase, is_number, list_error
 from .spec import Spec, StructSpec, TensorSpec, TupleSpec, another
 
 
@@ -97,6 +99,21 @@ def is_aggregate(value: object) -> bool:
     if isinstance(value, RepBase):
         return not value.is_function and isinstance(value.spec, StructSpec)
     return hasattr(type(value), "_declared")
+
+
+def is_operand(value: object) -> bool:
+    """Whether it can be the operand of an operator: a Rep, a number, a concrete tensor or array.
+
+    Raises: DTypeError for a list.
+    """
+    if isinstance(value, list):
+        raise list_error(value)
+    return (
+        isinstance(value, RepBase | np.ndarray | np.generic)
+        or is_number(value)
+        or hasattr(value, "_array")
+        or is_aggregate(value)
+    )
 
 
 def staged_leafwise(op: Elementwise, x: object, y: object) -> Expression:

@@ -24,6 +24,14 @@ class Methods(Reductions):
     def _by(self, name: str, *arguments: Any, **options: Any) -> Self:
         return cast("Self", function_of(self, name)(self, *arguments, **options))
 
+    def __divmod__(self, other: object) -> tuple[Self, Self]:
+        x: Any = self
+        return x // other, x % other
+
+    def __rdivmod__(self, other: object) -> tuple[Self, Self]:
+        x: Any = self
+        return other // x, other % x
+
     def argsort(self, axis: int | None = -1, *, descending: bool = False) -> Self:
         """The indices that sort along an axis.
 

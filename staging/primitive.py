@@ -208,7 +208,14 @@ def _inferred(
     return TensorSpec(checked_rank(inferred.rank), inferred.dtype)
 
 
-def elementwise(op: Elementwise, *xs: Expression) -> Expression:
+INTEGERS_OF_NUMPY: Final = (
+    "an integer of NumPy has an element type, Python's has that of the tensor beside it: `int(n)`; of sizes "
+    "`math.prod(x.shape)` or `x.size` for `np.prod(x.shape)`"
+)
+"""What helps where a NumPy integer is beside a tensor of another element type."""
+
+
+def elementwise(op: Elementwise, *xs: Expression, help: str = "") -> Expression:
     """`op` on tensors that broadcast, of elements that the language has it for; the IR may have it for more."""
     if type(op) in _KINDS:
         try:
@@ -217,7 +224,7 @@ def elementwise(op: Elementwise, *xs: Expression) -> Expression:
             floor = isinstance(op, FloorDivide) and tensor_of(xs[0], op.name).dtype.is_float
             help = "`nk.floor(x / y)` of floats" if floor else "cast it, `x.cast(dtype)`"
             raise located(error, help) from None
-    return apply(op, *xs, name=op.verb or op.name)
+    return apply(op, *xs, name=op.verb or op.name, help=help)
 
 
 def kinds_of(op: Elementwise) -> tuple[Kind, ...]:

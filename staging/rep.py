@@ -47,9 +47,9 @@ from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
 from .extents import Extent, extents_of, product
 from .indexing import without_new_axes
-from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
+from .leafwise import is_aggregate, is_operand, staged_leafwise, staged_leafwise_unary
 from .methods import Methods
-from .primitive import dtype_error, rank_error, staging_error
+from .primitive import INTEGERS_OF_NUMPY, dtype_error, rank_error, staging_error
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
 from .rep_text import described, instead_of, not_there, numpy_words, offered
 from .scheduled_loops import scheduled
@@ -72,7 +72,9 @@ def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
             both = (other, self) if is_reflected else (self, other)
             return Rep(staged_leafwise(op, *both))
         pair = self.expression, self.lift(other)
-        return Rep(primitive.elementwise(op, *(reversed(pair) if is_reflected else pair)))
+        operands = reversed(pair) if is_reflected else pair
+        help = "" if not isinstance(other, np.integer) else INTEGERS_OF_NUMPY
+        return Rep(primitive.elementwise(op, *operands, help=help))
 
     return operate
 
@@ -489,13 +491,3 @@ _REFLECTED: Mapping[Any, str] = {
 def _spread(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """Several arguments, or the tuple that is the only one."""
     return as_tuple(given[0]) if len(given) == 1 else given
-
-
-def is_operand(value: object) -> bool:
-    """Whether it can be the operand of an operator: a Rep, a number, a concrete tensor or array."""
-    return (
-        isinstance(value, Rep | np.ndarray | np.generic)
-        or is_number(value)
-        or hasattr(value, "_array")
-        or is_aggregate(value)
-    )

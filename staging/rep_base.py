@@ -6,13 +6,14 @@ registered by `nnkit.reps`, and so are the functions that methods stand for.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, ClassVar
 
 from typing_extensions import TypeIs
 
-from ..core.errors import InternalError
+from ..core.errors import InternalError, NNKitError
 from .expression import Expression, Trace
 from .extents import SymbolicNumber
 from .primitive import dtype_error
@@ -62,6 +63,15 @@ def help_for_missing(rep: object, name: str) -> str:
 def function_of(rep: object, name: str) -> Callable[..., Any]:
     """The function of the language of that name, for the method of a Rep."""
     raise InternalError(f"there is no function {name}")
+
+
+def list_error(other: object) -> NNKitError:
+    """The error for a list beside a tensor: Python's numbers have no element type."""
+    error: NNKitError = dtype_error(
+        f"a list is no operand of a tensor: {reprlib.repr(other)}",
+        "make it a tensor of an element type, `Tensor1D([...], f32)`",
+    )
+    return error
 
 
 def is_number(value: object) -> TypeIs[float]:

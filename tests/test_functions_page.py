@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -42,3 +44,18 @@ def test_the_page_has_every_public_name() -> None:
         public |= {f"{name}.{each}" for each in value.__all__} if is_module else {name}
     shown = set(re.findall(r"^(?:### |\| )`([\w.]+)", PAGE.read_text(), re.MULTILINE))
     assert public <= shown, sorted(public - shown)
+
+
+def test_arguments_with_a_default_are_accepted_by_name() -> None:
+    """`where` is NumPy's, which takes its choices by position; `staged` and `Bool` are no functions of arguments."""
+    refused: set[str] = set()
+    for path, shown in re.findall(r"^### `([\w.]+)\((.*)\)`", PAGE.read_text(), re.MULTILINE):
+        value: Any = nnkit
+        for part in path.split("."):
+            value = getattr(value, part, None)
+        if path not in ("where", "staged", "Bool") and callable(value):
+            taken = inspect.signature(value).parameters
+            for name in re.findall(r"(\w+)=", shown):
+                if taken[name].kind is inspect.Parameter.POSITIONAL_ONLY:
+                    refused.add(f"{path}({name}=)")
+    assert not refused

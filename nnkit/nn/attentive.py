@@ -53,8 +53,8 @@ class MultiHeadAttention(Struct, Generic[D, Width]):
 def attention(
     p: Rep[MultiHeadAttention[F, A]],
     x: Rep[Tensor3D[F, I, J, A]],
-    context: Rep[Tensor3D[F, I, Any, A]] | None = None,
     /,
+    context: Rep[Tensor3D[F, I, Any, A]] | None = None,
     *,
     heads: int = 1,
     causal: bool = False,

@@ -73,7 +73,7 @@ def lstm_cell(
 
 
 def lstm(
-    p: Rep[LSTM[F, A, B]], x: Rep[Tensor3D[F, J, I, A]], state: LSTMState[F, I, B] | None = None, /
+    p: Rep[LSTM[F, A, B]], x: Rep[Tensor3D[F, J, I, A]], /, state: LSTMState[F, I, B] | None = None
 ) -> tuple[Rep[Tensor3D[F, J, I, B]], LSTMState[F, I, B]]:
     """The outputs of all steps, and the last output and cells; the first ones are zeros, unless given.
 
@@ -112,8 +112,8 @@ def gru_cell(
 def gru(
     p: Rep[GRU[F, A, B]],
     x: Rep[Tensor3D[F, J, I, A]],
-    hidden: Rep[Tensor2D[F, I, B]] | None = None,
     /,
+    hidden: Rep[Tensor2D[F, I, B]] | None = None,
 ) -> tuple[Rep[Tensor3D[F, J, I, B]], Rep[Tensor2D[F, I, B]]]:
     """The outputs of all steps, and the last one; that before the first is zeros, unless given.
 

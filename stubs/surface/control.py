@@ -49,7 +49,7 @@ def control() -> Iterator[str]:
     yield from define(
         "while_loop",
         [
-            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
+            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, /, init: {c}, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ]
         + [f"(test: {function([], 'Rep[Bool]')}, body: {function([], 'None')}, /) -> None"],
@@ -58,7 +58,7 @@ def control() -> Iterator[str]:
     yield from define(
         "fori",
         [
-            f"(lo: Index, hi: Index, body: {function([index, c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
+            f"(lo: Index, hi: Index, body: {function([index, c], c)}, /, init: {c}, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ]
         + [f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]'], 'None')}, /) -> None"],

@@ -6,13 +6,14 @@ import doctest
 import re
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import nnkit as nk
 from nnkit import (
+    DTypeError,
     Field,
     NNKitError,
     RankError,
@@ -210,6 +211,22 @@ MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, p: nk.cond(pred=x.sum() > 0, then=lambda: x, orelse=lambda: x), StagingError, "'pred'.*by position"),
     (lambda x, p: nk.cond(x.sum() > 0, x, -x), StagingError, "must be a function.*`lambda: value`; `select"),
     (lambda x, p: nk.cond(x.sum() > 0, lambda y: y, lambda: x), StagingError, "no arguments.*values around it"),
+    (lambda x, p: nk.random.normal((3,)), DTypeError, r"from a key, and \(3,\) is none.*`key = nk\.random\.key"),
+    (lambda x, p: nk.random.randint((3,), 0, 1, 9), DTypeError, r"from a key, and \(3,\).*nk\.random\.key\(0\)`"),
+    (lambda x, p: nk.random.split(7), DTypeError, r"a key, and 7 is none.*`key = nk\.random\.key\(0\)`"),
+    (lambda x, p: x - [1, 2], DTypeError, r"a list is no operand.*`Tensor1D\(\[\.\.\.\], f32\)`"),
+    (lambda x, p: [1, 2] @ x, DTypeError, "a list is no operand"),
+    (lambda x, p: divmod(x, 2.0), DTypeError, r"integer elements.*`nk\.floor\(x / y\)`"),
+    (lambda x, p: x * np.prod((3, 4)), DTypeError, r"f32 and i64 differ.*`int\(n\)`; .*`math\.prod"),
+    (lambda x, p: MATRIX - [1, 2], DTypeError, r"a list is no operand.*`Tensor1D\(\[\.\.\.\], f32\)`"),
+    (lambda x, p: divmod(MATRIX, 2.0), DTypeError, r"integer elements.*`np\.floor\(x / y\)`"),
+    (lambda x, p: MATRIX[1.0], DTypeError, "a subscript is an int, .*not 1.0"),
+    (lambda x, p: MATRIX[0, "a"], DTypeError, "a subscript is an int, .*not 'a'"),
+    (lambda x, p: float(cast("Any", MATRIX)), RankError, r"float\(\).* not a tensor of shape \[2, 3\].*`x\[0\]`"),
+    (lambda x, p: int(cast("Any", MATRIX)), RankError, r"int\(\) takes a scalar.*`x\.tolist\(\)`"),
+    (lambda x, p: complex(cast("Any", MATRIX)), RankError, r"complex\(\) takes a scalar"),
+    (lambda x, p: round(cast("Any", MATRIX), 1), RankError, r"round\(\) takes a scalar.*`np\.round\(x, 1\)`"),
+    (lambda x, p: STRUCT + np.ones(3), DTypeError, "cannot add a P and a tensor of shape .*a struct of the same class"),
 ]  # fmt: skip
 
 
@@ -247,3 +264,24 @@ def test_notebooks() -> None:
     for text in (double.ir(MATRIX), double.ir(MATRIX, stage="schedule"), double.llvm(MATRIX)):
         assert isinstance(text, str) and html(text).startswith("<pre>")
         assert "&lt;" in html(text) or "<" not in text
+
+
+def test_sizes_have_the_operators_of_integers_and_tensors_divmod() -> None:
+    def compute(n: Any) -> list[Any]:
+        bits = [n << 1, 1 << n, n >> 1, 900 >> n, n ^ 3, 3 ^ n, n | 4, 4 | n, n & 3, 7 & n, ~n, -n]
+        return [*bits, *divmod(n, 2), *divmod(7, n), (n > 1) & (n < 3), (n > 1) ^ (n < 5)]
+
+    def sizes(x: Any) -> Any:
+        return tuple(nk.const(i64(0)) + 1 * one for one in compute(x.shape[1]))
+
+    assert [int(one) for one in nk.fn(M)(sizes)(MATRIX)] == compute(3)
+
+    def quotients(x: Any, y: Any) -> Any:
+        return (*divmod(x, 3), *divmod(7, y))
+
+    given = Tensor1D(np.array([-7, 7, 0])), Tensor1D(np.array([2, -2]))
+    want = [one.tolist() for one in quotients(*map(np.asarray, given))]
+    for found in (quotients(*given), nk.fn(*[Tensor1D[i64]] * 2)(quotients)(*given)):
+        assert [one.tolist() for one in found] == want
+    none: Any = nk.fn(M)(lambda x: nk.fori(0, 3, lambda i, c: c + x, init=x)[[]])
+    assert none(MATRIX).shape == (0, 3)
