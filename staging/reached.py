@@ -37,6 +37,23 @@ from weakref import WeakSet
 import numpy as np
 
 from ..core.lazy_dataclass import dataclass
+from .attribute_storage import (
+    OF_VALUES,
+    PLAIN,
+    class_of,
+    defaults_of,
+    dictionary_of,
+    function_in,
+    given_by,
+    has_elements,
+    is_called_by_text,
+    is_own_module,
+    is_own_record,
+    members_in,
+    members_of,
+    not_plain,
+    variables_of,
+)
 from .location import is_own_file
 from .names_in_code import (
     MATCH,
@@ -112,7 +129,7 @@ class Search:
         return self._is_reflective + sum(len(after) + 1 for after in self._names.values())
 
     def _unseen(self, one: object) -> Iterable[object]:
-        if type(one) in _PLAIN:
+        if type(one) in PLAIN:
             return ()
         key = (id(one), 0)
         if isinstance(one, MethodType):  # one is made each time
@@ -137,7 +154,7 @@ class Search:
                 yield one.__self__
             case partial():
                 if isinstance(one.func, FunctionType):
-                    yield from self._function(one.func, given=_parameters(held))
+                    yield from self._function(one.func, given=given_by(held))
                 yield from (one.func, *one.args, one.keywords)
             case GivenStatics() if isinstance(one.function, FunctionType):
                 yield from self._function(one.function, given=one.values)
@@ -170,13 +187,13 @@ class Search:
         if not is_instance(held, (tuple, frozenset)):
             self._slot(held, WHOLE, is_inside=True)
         if is_instance(held, dict):
-            yield from _not_plain(held.keys())
-            yield from _not_plain(held.values())
+            yield from not_plain(held.keys())
+            yield from not_plain(held.values())
         elif not is_instance(held, _OF_BYTES):
-            yield from _not_plain(held)
-        if _class_of(held) not in _COLLECTIONS:
-            yield _class_of(held)
-            yield _dictionary_of(held)
+            yield from not_plain(held)
+        if class_of(held) not in _COLLECTIONS:
+            yield class_of(held)
+            yield dictionary_of(held)
         if is_instance(held, defaultdict):
             yield held.default_factory
 
@@ -186,40 +203,40 @@ class Search:
             yield self._slot(held, WHOLE, is_inside=True)
             return
         self._passed.append(held)
-        if _is_called_by_text(held):
+        if is_called_by_text(held):
             self._is_reflective = True
-        call = vars(_class_of(held)).get("__call__")
+        call = vars(class_of(held)).get("__call__")
         if isinstance(call, FunctionType):
             yield MethodType(call, held)
-        yield (_dictionary_of(held) or {}).get("__wrapped__")
+        yield (dictionary_of(held) or {}).get("__wrapped__")
 
     def _of_passed(self, held: Any) -> Iterator[object]:
         """What code that has it may read, by the names that are known."""
         if is_instance(held, ModuleType):
-            yield from self._of_namespace(_variables_of(held))
+            yield from self._of_namespace(variables_of(held))
             return
         if is_instance(held, type):
             yield from self._of_class(held)
             return
-        attributes = _dictionary_of(held)
-        is_whole = self._is_reflective or is_instance(held, _BY_PROTOCOL) or _is_own_record(held)
+        attributes = dictionary_of(held)
+        is_whole = self._is_reflective or is_instance(held, _BY_PROTOCOL) or is_own_record(held)
         if attributes is not None and is_whole:
             yield attributes
-        named = {**dict.fromkeys(attributes or ()), **dict.fromkeys(_members_of(_class_of(held)))}
+        named = {**dict.fromkeys(attributes or ()), **dict.fromkeys(members_of(class_of(held)))}
         for name in named:
-            if name in self._names or name in _OF_VALUES or self._is_reflective:
+            if name in self._names or name in OF_VALUES or self._is_reflective:
                 value = self._attribute(held, name)
                 if value is not None and not self._is_only_changed(name, value[0]):
                     yield value[0]
 
     def _of_class(self, cls: type[Any]) -> Iterator[object]:
         """Its members and those of its bases, and where these would be hidden."""
-        yield _class_of(cls)
+        yield class_of(cls)
         known: set[str] = set()
         for each in reversed(cls.__mro__):
             if not is_user_class(each):
                 continue
-            members = _members_in(each)
+            members = members_in(each)
             for name, member in list(members.items()):
                 is_called = name.startswith("__") and isinstance(member, _CODE)
                 if name in self._names or is_called or (self._is_reflective and name[:2] != "__"):
@@ -258,7 +275,7 @@ class Search:
         names = names_in(code)
         self._note_names(names)
         scope: dict[str, Any] = function.__globals__
-        values = {**_defaults(function), **(given or {})}
+        values = {**defaults_of(function), **(given or {})}
         if receiver is not None and code.co_argcount:
             values[code.co_varnames[0]] = receiver
             yield receiver if "super" in names.mentioned else None
@@ -327,26 +344,26 @@ class Search:
     def _attribute(self, value: Any, name: str) -> tuple[Any, bool] | None:
         """What an attribute holds, or the function that computes it, and whether it is the former; None for neither."""
         if is_instance(value, ModuleType):
-            variables = _variables_of(value)
+            variables = variables_of(value)
             if is_user_module(value):
                 return self._slot(variables, name), True
             found = variables.get(name)
             if not is_own_module(value) and not is_instance(found, _FIXED):
                 self._slot(variables, name)
             return found, True
-        attributes = _dictionary_of(value)
+        attributes = dictionary_of(value)
         if attributes is not None and name in attributes:
             return self._slot(attributes, name, is_inside=True), True
-        cls: type[Any] = value if is_instance(value, type) else _class_of(value)
+        cls: type[Any] = value if is_instance(value, type) else class_of(value)
         places = cls.__mro__ if value is not None else ()
         if (
-            cls is value and _class_of(cls) is not type
+            cls is value and class_of(cls) is not type
         ):  # of a class, what its own class has comes last
-            places += _class_of(cls).__mro__
+            places += class_of(cls).__mro__
         for each in places:
             is_user = is_user_class(each)
             if is_user:  # where it may come to be before it is found
-                self._slot(_members_in(each), name, is_inside=True)
+                self._slot(members_in(each), name, is_inside=True)
             if name in vars(each):
                 return self._member(value, attributes, vars(each)[name], name, is_user)
         if attributes is not None and is_user_class(cls):
@@ -358,7 +375,7 @@ class Search:
     ) -> tuple[Any, bool] | None:
         """That of a class."""
         if is_instance(member, MemberDescriptorType):
-            is_read = is_user or name in _OF_VALUES
+            is_read = is_user or name in OF_VALUES
             return (self._slot(value, name, is_inside=True), True) if is_read else None
         if attributes is not None and is_user and not is_instance(member, property):
             self._slot(attributes, name, is_inside=True)
@@ -370,7 +387,7 @@ class Search:
                 is_instance(value, type) and is_instance(member, FunctionType)
             )
             return (MethodType(function, value) if is_bound else function), False
-        return member, not hasattr(_class_of(member), "__get__")
+        return member, not hasattr(class_of(member), "__get__")
 
     def _slot(self, holder: Holder, name: Any, *, is_inside: bool = False) -> Any:
         made = ReadVariable(holder, name, None, is_inside)
@@ -381,98 +398,7 @@ class Search:
         return None if value is MISSING else value
 
 
-def function_in(member: Any) -> Any:
-    """The function behind a descriptor of Python's, or what is given."""
-    if is_instance(member, property):
-        return member.fget
-    if is_instance(member, (staticmethod, classmethod)):
-        return member.__func__
-    return member.func if is_instance(member, cached_property) else member
-
-
-def _class_of(value: object) -> type[Any]:
-    return type(value)
-
-
-def has_elements(value: object) -> bool:
-    """Whether it is a collection that can change."""
-    return isinstance(value, list | dict | set | np.ndarray | deque)
-
-
-def is_own_module(module: ModuleType) -> bool:
-    """Whether it is NNKit's."""
-    return is_own_file(getattr(module, "__file__", None) or "")
-
-
-def is_fixed(value: object) -> bool:
-    """Whether it is a module that nobody gives another meaning, as `np`."""
-    return isinstance(value, ModuleType) and not is_user_module(value)
-
-
-def _dictionary_of(value: object) -> dict[str, Any] | None:
-    """Where an object has its attributes; None where it has none, or they are computed."""
-    if isinstance(value, type | ModuleType):
-        return None
-    try:
-        found: dict[str, Any] = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return found if is_instance(found, dict) else None
-
-
-def _variables_of(module: ModuleType) -> dict[str, Any]:
-    return vars(module)
-
-
-def _members_in(cls: type[Any]) -> dict[str, Any]:
-    """What the mapping proxy of a class shows."""
-    found: dict[str, Any] = gc.get_referents(vars(cls))[0]
-    return found
-
-
-def _members_of(cls: type[Any]) -> Iterator[str]:
-    """What instances of the user's have by their class, and slots."""
-    for each in cls.__mro__:
-        if is_user_class(each):
-            yield from list(vars(each))
-        else:
-            yield from (name for name in _OF_VALUES if name in vars(each))
-
-
-def _is_own_record(value: object) -> bool:
-    """Whether it is a dataclass of NNKit's, as an optimizer: what that reads of itself is not looked into."""
-    cls = type(value)
-    module = sys.modules.get(cls.__module__)
-    return hasattr(cls, "__dataclass_fields__") and module is not None and is_own_module(module)
-
-
-def _is_called_by_text(value: object) -> bool:
-    """Whether it is an `attrgetter`, say, which reads attributes under the names that it holds."""
-    return type(value).__module__ in ("operator", "_operator")
-
-
-def _not_plain(values: Iterable[object]) -> list[object]:
-    """Those that can hold something."""
-    return [one for one in values if type(one) not in _PLAIN]
-
-
-def _defaults(function: FunctionType) -> dict[str, object]:
-    """Those of parameters, by name."""
-    values, code = function.__defaults__ or (), function.__code__
-    last = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    return {**dict(zip(last, values, strict=True)), **(function.__kwdefaults__ or {})}
-
-
-def _parameters(bound: partial[Any]) -> dict[str, object]:
-    """What is given for parameters of its function, by name."""
-    return {
-        **dict(zip(bound.func.__code__.co_varnames, bound.args, strict=False)),
-        **bound.keywords,
-    }
-
-
 _CODE: Final = (FunctionType, staticmethod, classmethod, property)
-_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _FIXED: Final = (FunctionType, BuiltinMethodType, type, ModuleType, np.ufunc)
 """What the variables of a library hold that nobody gives another value."""
 _OF_BYTES: Final = (bytearray, PythonArray, memoryview)
@@ -481,8 +407,6 @@ _COLLECTIONS: Final = (
 )  # fmt: skip
 _BY_PROTOCOL: Final = (Mapping, Iterable)
 """What is read by methods of a library's own, as `UserDict` and `os.environ`."""
-_OF_VALUES: Final = frozenset({"_array", "_fields", "_value_"})
-"""Where tensors, structs and members of enumerations hold what they are made of."""
 _REFLECTIVE: Final = REFLECTION | {MATCH}
 _OF_SHAPES: Final = ("shape", "dtype", "ndim", "size", "nbytes", "itemsize")
 """What does not change with the elements of an array."""

@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..core.lazy_dataclass import dataclass
+from .attribute_storage import is_fixed
 from .epochs import EPOCH
-from .reached import Search, is_fixed
+from .reached import Search
 from .read_places import ReadVariable, are_same
 
 
