@@ -112,9 +112,13 @@ def looks_up_computed_names(code: CodeType) -> bool:
 _BETWEEN: Final = ("EXTENDED_ARG", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS")
 
 
+_MOST_INSTRUCTIONS: Final = 5
+"""Of the longest such use, `globals().get(text, other)`."""
+
+
 def _is_by_text(name: str, rest: list[dis.Instruction]) -> bool:
     """Whether what follows gives it a text that is written there."""
-    kinds = [one.opname for one in rest[:5]]
+    kinds = [one.opname for one in rest[:_MOST_INSTRUCTIONS]]
     if name == "globals" and kinds[:1] == ["CALL"]:
         rest, kinds = rest[1:], kinds[1:]
     elif name not in ("modules", "globals"):
