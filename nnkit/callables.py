@@ -270,7 +270,8 @@ class StagedFunction(WithCode):
 
     def _check_arity(self, arguments: Sequence[Any]) -> None:
         if len(arguments) != len(self.stageable.parameter_names):
-            detail = unfit(self.stageable.parameter_names, tuple(arguments))
+            known = self.statics.family.parameters if self.statics else ()
+            detail = unfit(self.stageable.parameter_names, tuple(arguments), *known)
             raise staged_functions.arity_error(self.stageable, len(arguments), detail)
 
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:

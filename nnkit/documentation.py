@@ -8,6 +8,7 @@ from typing import Any
 from .introspection import short_value
 from .staging.batches import Batch
 from .staging.derivatives import Derivative, Gradient, TangentMap
+from .staging.expression import HELP
 from .staging.staged_functions import PythonFunction, Stageable
 
 
@@ -50,8 +51,17 @@ def _made(stageable: Stageable, of: Stageable) -> str:
     return f"{of.name} of a batch." if isinstance(stageable, Batch) else f"Made of {of.name}."
 
 
-def unfit(names: tuple[str, ...], arguments: tuple[Any, ...]) -> str:
-    """What is wrong with the number of arguments: which parameter has none, or which argument is too many."""
+def unfit(names: tuple[str, ...], arguments: tuple[Any, ...], *statics: str) -> str:
+    """What is wrong with the number of arguments: which parameter has none, or which argument is too many.
+
+    `statics` are its static parameters.
+    """
     if len(arguments) < len(names):
         return f": there is none for {', '.join(names[len(arguments) :])}"
-    return f": there is no parameter for {', '.join(map(short_value, arguments[len(names) :]))}"
+    beyond = arguments[len(names) :]
+    help = (
+        f"{HELP}static parameters go by name, `{statics[0]}={short_value(beyond[0])}`"
+        if statics
+        else ""
+    )
+    return f": there is no parameter for {', '.join(map(short_value, beyond))}{help}"

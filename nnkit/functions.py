@@ -259,10 +259,13 @@ def _stepped(first: Any, end: Any, by: Any, dtype: Any) -> Rep:
 
 def broadcast_to(array: Any, shape: ShapeLike) -> Rep:
     """array repeated along axes of extent 1 and new leading axes."""
-    sizes = _shape(shape, "broadcast_to")
-    return Rep(
-        primitive.apply_sized(ops.Broadcast, sizes, as_rep(array).expression, name="broadcast_to")
-    )
+    return _broadcast_to(as_rep(array), shape, "broadcast_to")
+
+
+def _broadcast_to(x: Rep, shape: ShapeLike, what: str) -> Rep:
+    """The same for the function that is called `what`."""
+    sizes = _shape(shape, what)
+    return Rep(primitive.apply_sized(ops.Broadcast, sizes, x.expression, name=what))
 
 
 def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Rep:
@@ -274,7 +277,7 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Rep:
     if not is_number(fill_value) and not is_index(fill_value):
         scalar = as_rep(fill_value)
         filled = scalar if dtype is None else scalar.cast(core_dtype(dtype))
-        return broadcast_to(filled, shape)
+        return _broadcast_to(filled, shape, "full")
     kind = BOOL if isinstance(fill_value, bool) else I64 if is_index(fill_value) else F32
     return _full(shape, fill_value, core_dtype(dtype, kind), "full")
 
@@ -307,9 +310,8 @@ def _shape(shape: Any, what: str) -> tuple[Size, ...]:
 
 
 def _full(shape: Any, value: float, dtype: DType, what: str) -> Rep:
-    extents = _shape(shape, what)
     filler = bool(value) if dtype is BOOL and what != "full" else value
-    return broadcast_to(Rep(primitive.literal(filler, dtype)), extents)
+    return _broadcast_to(Rep(primitive.literal(filler, dtype)), shape, what)
 
 
 def _filled_like(x: Any, number: int, dtype: Any, shape: Any, what: str) -> Rep:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+import types
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -50,8 +51,9 @@ class StaticParameter:
 
     def fits(self, value: Any) -> bool:
         """Whether it is of the type of the annotation, if that is one of Python's own for a number or a text."""
-        taken = _TAKEN.get(_NAMED.get(self.annotation, self.annotation))
-        return taken is None or isinstance(value, taken)
+        choices = [_taken(one) for one in _alternatives(self.annotation)]
+        known = [one for one in choices if one is not None]
+        return len(known) < len(choices) or any(isinstance(value, one) for one in known)
 
     @property
     def type_name(self) -> str:
@@ -75,9 +77,22 @@ _TAKEN: Final[Mapping[Any, tuple[type, ...]]] = {
     int: (int, np.integer),
     float: (float, int, np.floating, np.integer),
     str: (str,),
+    type(None): (type(None),),
 }
 """What a parameter of these types takes: as the checkers, and NumPy's."""
-_NAMED: Final[Mapping[Any, type]] = {one.__name__: one for one in _TAKEN}
+_NAMED: Final[Mapping[Any, Any]] = {"None": type(None)} | {one.__name__: one for one in _TAKEN}
+
+
+def _alternatives(annotation: Any) -> Sequence[Any]:
+    """The types of `int | None`, or of a text of it; else the annotation alone."""
+    if isinstance(annotation, str):
+        return [one.strip() for one in annotation.split("|")]
+    return get_args(annotation) if isinstance(annotation, types.UnionType) else [annotation]
+
+
+def _taken(annotation: Any) -> tuple[type, ...] | None:
+    """The types of values that one of these types takes; None for others."""
+    return _TAKEN.get(_NAMED.get(annotation, annotation))
 
 
 _GiveRules: TypeAlias = "Callable[[Any, Mapping[str, Any]], None]"

@@ -52,7 +52,7 @@ class Carry:
         """Whether both have the same structure and types."""
         return self.specs == other.specs and _same(self.shape, other.shape)
 
-    def mismatch(self, other: Carry, message: str) -> NNKitError:
+    def mismatch(self, other: Carry, message: str, of_loop: bool = False) -> NNKitError:
         """The error for `other` in the place of this: of rank, or of type."""
         if self.words == other.words:
             return staging_error(
@@ -63,8 +63,27 @@ class Carry:
             isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and a.rank != b.rank
             for a, b in zip(self.specs, other.specs, strict=True)
         )
-        return located(RankError(message) if of_rank else DTypeError(message))
+        if not of_loop:
+            return located(RankError(message) if of_rank else DTypeError(message), OF_BRANCHES)
+        return located(
+            RankError(message) if of_rank else DTypeError(message),
+            OF_LOOPS if of_rank else OF_LOOPS_OF_TYPES,
+        )
 
+
+OF_BRANCHES: Final = (
+    "return the same from both, of the same types; `select(condition, a, b)` chooses element by element, "
+    "and broadcasts"
+)
+"""What to do about branches of `cond` that return something else."""
+OF_LOOPS: Final = (
+    "what is carried keeps its shape: start with one of the shape of the next, `nk.zeros(...)`, and write to a part, "
+    "`x.at[i].set(v)`; what grows is stacked by `scan`"
+)
+OF_LOOPS_OF_TYPES: Final = (
+    "what is carried keeps its type: `.cast(dtype)` what the body returns, or what it starts with"
+)
+"""What to do about a loop whose body returns something else than it takes."""
 
 NO_CARRY = Carry((), ())
 """That of a loop which carries nothing but the refs that its body changes."""
@@ -146,6 +165,8 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
 
 PARAMETERS: Final = {
     "the body of fori": "the number of the iteration and what is carried: `lambda i, x: ...`",
+    "the function of map": "one element: `lambda x: ...`; with its number, "
+    "`nk.zip_with(x, nk.arange(x.shape[0]), lambda row, i: ...)`",
     "the body of scan": "what is carried and an element: `lambda carry, x: ...`, which returns both",
     "the body of fold": "what is carried and an element: `lambda carry, x: ...`",
     "the body of while_loop": "what is carried, one value or one tuple: `lambda carry: ...`",

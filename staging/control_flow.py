@@ -94,15 +94,10 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
         if carry is NO_CARRY and one is not other:
             carry_of(None, f"the {place} branch of cond returns")
     if not one.like(other):
-        mismatch = one.mismatch(
+        raise one.mismatch(
             other,
             f"the branches of cond return {with_article(one.words)} and {with_article(other.words)}",
         )
-        mismatch.add_note(
-            "  help: return the same from both, of the same types; `select(condition, a, b)` chooses element by "
-            "element, and broadcasts"
-        )
-        raise mismatch
     return _results(one, _nested(IfElse(first, second), [asked], one.specs))
 
 
@@ -345,6 +340,7 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
             following,
             f"{what} carries {with_article(start.words)} and its body returns "
             f"{with_article(following.words)}",
+            of_loop=True,
         )
     return following
 
@@ -470,15 +466,20 @@ def _bound(bound: object) -> Expression:
             raise dtype_error(f"fori counts in i32: {number} is out of range")
         return primitive.literal(number, I64)
     if is_number(bound):
-        raise dtype_error(f"fori counts from an integer to another one, not {bound!r}")
+        raise dtype_error(
+            f"fori counts from an integer to another one, not {bound!r}",
+            f"`int({bound})`, and `//` divides integers",
+        )
     carry = carry_of(bound, "fori counts from or to")
     spec = carry.specs[0]
     if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
         raise dtype_error(
-            f"fori counts from an integer to another one, not {with_article(carry.words)}"
+            f"fori counts from an integer to another one, not {with_article(carry.words)}",
+            "`n.cast(i32)` counts by a float; an int or `x.shape[0]` needs no Rep",
         )
     if spec.rank:
         raise rank_error(
-            f"fori counts from a scalar to another one, not {with_article(carry.words)}"
+            f"fori counts from a scalar to another one, not {with_article(carry.words)}",
+            "one of its elements, `n[0]`, or how many there are, `len(n)`: `n.shape[0]`",
         )
     return primitive.cast(carry.parts[0], I64)

@@ -20,7 +20,7 @@ from ..core.errors import ShapeError, StagingError
 from ..core.ir import Builder, Value
 from ..core.types import Shape
 from .expression import Expression, Parameter, ShapeDependent, make, with_location
-from .known_shapes import known_shape, shapes_in_sight
+from .known_shapes import is_traced_for_shapes, known_shape, shapes_in_sight
 from .location import current_location
 from .spec import Spec
 
@@ -61,14 +61,14 @@ class SymbolicNumber:
         try:
             return self._folded(shape_of, compute)
         except ZeroDivisionError:
-            raise ShapeError(f"{self} divides by zero") from None
+            raise ShapeError(f"{self.words} divides by zero") from None
 
     def known(self, what: str) -> Any:
         """The number for the shapes of the call at hand, which `what` asks for.
 
         Raises: NeedsShapes to begin the trace again with these.
         """
-        return self.value(lambda tensor: known_shape(tensor, str(self), what))
+        return self.value(lambda tensor: known_shape(tensor, self.words, what))
 
     def _folded(
         self,
@@ -227,16 +227,19 @@ class SymbolicNumber:
         return self
 
     def __format__(self, how: str) -> str:
-        return format(self.known("a format") if how else str(self), how)
+        return format(self.known("a format"), how) if how else repr(self)
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """How it is computed, as `x.shape[0] + 1`."""
         shown: str = self._folded(_name, _in_words)
         return shown
 
     def __repr__(self) -> str:
-        """The number in the call at hand, where a tensor has no name to speak of its size by."""
-        shown = str(self)
-        shapes = shapes_in_sight(self.tensors) if "…" in shown else None
+        """The number where the function is traced for known shapes, or a tensor has no name to speak of its size by."""
+        shown = self.words
+        is_wanted = "…" in shown or is_traced_for_shapes()
+        shapes = shapes_in_sight(self.tensors) if is_wanted else None
         if shapes is None:
             return shown
         found = dict(zip(self.tensors, shapes, strict=True))

@@ -6,7 +6,8 @@
    has the function traced again for these: `PythonFunction.callee` with shapes.  It is from then on, once per shapes.
 3. In such a run sizes are symbolic as before; a number that is asked for is computed from the types of what the trace
    has so far, which a `TypeLookup` finds by a probe (`shapes_in_traces`).
-4. What is printed shows sizes as numbers in both kinds of runs: `shapes_in_sight`.
+4. What is printed of a Rep shows sizes as numbers in both kinds of runs (`shapes_in_sight`), a size itself only in one
+   for known shapes: a text that is made of it stays as it is in all calls.
 """
 
 from __future__ import annotations
@@ -120,6 +121,12 @@ def shapes_in_sight(values: Sequence[Expression]) -> Shapes | None:
     finally:
         for trace, types in zip(functions, before, strict=True):
             trace.types = types
+
+
+def is_traced_for_shapes() -> bool:
+    """Whether the function that is being traced is for known shapes: sizes are the same numbers in all of its calls."""
+    functions = [trace for trace in active_traces() if trace.origin is not None]
+    return bool(functions) and functions[-1].types is not None
 
 
 def _shapes_of_call(trace: Trace, around: TypeLookup | None) -> Shapes | None:

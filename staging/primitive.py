@@ -45,7 +45,7 @@ from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range, constant
 from ..core.types import Array, DType, Kind, TensorType, Type, scalar
-from .expression import Constant, Expression, Primitive, ShapeDependent, make, with_location
+from .expression import HELP, Constant, Expression, Primitive, ShapeDependent, make, with_location
 from .extents import Extent, Size, SymbolicNumber, examples, is_symbolic, size_dependent
 from .location import current_location
 from .spec import TensorSpec, as_tuple, dtype_words, is_tuple
@@ -166,7 +166,16 @@ def check_sizes(sizes: Any, what: str, least: int = 0) -> None:
         for size in sizes:
             check_sizes(size, what, least)
     elif sizes < least:
-        raise ShapeError(f"{what} takes numbers of at least {least}, not {sizes}")
+        raise ShapeError(
+            f"{what} takes numbers of at least {least}, not {sizes}{HELP}{least_help(what, least)}"
+        )
+
+
+def least_help(what: str, least: int) -> str:
+    """What to write for a size that is too small."""
+    if what == "broadcast_to":
+        return "`x.shape[k]` keeps the extent of axis k; a size of -1, for what is left, is reshape's alone"
+    return f"`max(n, {least})` for a size that may be less"
 
 
 def compose(
@@ -256,7 +265,9 @@ def normalize_axis(axis: Any, rank: int) -> int:
         raise rank_error(f"an axis is an int, not {axis!r}")
     position = int(axis)
     if not -rank <= position < rank:
-        raise rank_error(f"axis {position} does not exist: the tensor has rank {rank}")
+        axes = f"axes are 0 to {rank - 1}, or from the end -1 to -{rank}"
+        help = {0: "a scalar has no axes", 1: "the axis of a vector is 0, or -1"}.get(rank, axes)
+        raise rank_error(f"axis {position} does not exist: the tensor has rank {rank}", help)
     return int(position % rank)
 
 

@@ -15,8 +15,9 @@ from ..core.ir import Block, Builder, Region, Value
 from ..core.ops import For, If, While, Yield
 from ..core.ops.literal import constant, number_of
 from ..core.types import I64, TensorType, Type, scalar
+from .carry import OF_BRANCHES, OF_LOOPS
 from .explanation import difference, shown
-from .expression import Expression, ForLoop, IfElse, TracedBody, WhileLoop
+from .expression import HELP, Expression, ForLoop, IfElse, TracedBody, WhileLoop
 
 Given: TypeAlias = "tuple[Value | None, ...]"
 """Values, as far as they are known."""
@@ -53,7 +54,7 @@ def _emit_if(
             first, second, field = difference(one.type, other.type)
             raise ShapeError(
                 f"the branches of cond return {first} and {second}"
-                f"{_among(position, len(filled[0][1]), field)}"
+                f"{_among(position, len(filled[0][1]), field)}{HELP}{OF_BRANCHES}"
             )
         known = other if one is None else one
         types.append(None if known is None else known.type)
@@ -136,7 +137,7 @@ def _check_next(what: str, carried: Sequence[Value], following: Sequence[Value])
             first, second, field = difference(one.type, other.type)
             raise ShapeError(
                 f"{what} carries {first} and its body returns {second}"
-                f"{_among(position, len(carried), field)}"
+                f"{_among(position, len(carried), field)}{HELP}{OF_LOOPS}"
             )
 
 

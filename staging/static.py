@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ..core.types import DType
 from .extents import Extent, Ratio, Size
-from .primitive import dtype_error, is_index, shape_error
+from .primitive import dtype_error, is_index, least_help, shape_error
 
 
 def core_dtype(dtype: Any, default: DType | None = None) -> DType:
@@ -54,7 +54,9 @@ def _size(dim: Any, what: str, least: int) -> Size:
         return dim
     extent = int(dim)
     if extent < least:
-        raise shape_error(f"{what} takes numbers of at least {least}, not {extent}")
+        raise shape_error(
+            f"{what} takes numbers of at least {least}, not {extent}", least_help(what, least)
+        )
     return extent
 
 

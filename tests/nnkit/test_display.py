@@ -19,12 +19,14 @@ from nnkit import (
     RankError,
     Rep,
     Scalar,
+    ShapeError,
     StagingError,
     Struct,
     Tensor1D,
     Tensor2D,
     Tensor3D,
     f32,
+    f64,
     i64,
 )
 
@@ -226,6 +228,16 @@ MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, p: int(cast("Any", MATRIX)), RankError, r"int\(\) takes a scalar.*`x\.tolist\(\)`"),
     (lambda x, p: complex(cast("Any", MATRIX)), RankError, r"complex\(\) takes a scalar"),
     (lambda x, p: round(cast("Any", MATRIX), 1), RankError, r"round\(\) takes a scalar.*`np\.round\(x, 1\)`"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: x.cast(f64)), DTypeError, "cond.*`select"),
+    (lambda x, p: nk.fori(0, 3, lambda i, c: c.sum(), x), RankError, "keeps its shape: .*by `scan`"),
+    (lambda x, p: nk.while_loop(lambda c: c.sum() < 9, lambda c: c.cast(f64), x), DTypeError, r"`\.cast\(dtype\)`"),
+    (lambda x, p: nk.fori(0, 3.0, lambda i, c: c, x), DTypeError, r"not 3\.0.*`int\(3\.0\)`"),
+    (lambda x, p: nk.fori(0, x.sum(), lambda i, c: c, x), DTypeError, r"not a Tensor0D\[f32\].*`n\.cast\(i32\)`"),
+    (lambda x, p: x.map(lambda row, i: row), StagingError, r"one element: `lambda x.*`nk\.zip_with\(x, nk\.arange"),
+    (lambda x, p: x[0].sum(axis=2), RankError, "axis 2 does not exist: the tensor has rank 1.*is 0, or -1"),
+    (lambda x, p: x.sum(axis=2), RankError, "axis 2 .*axes are 0 to 1, or from the end -1 to -2"),
+    (lambda x, p: nk.broadcast_to(x, (-3,)), ShapeError, r"at least 0, not -3.*`x\.shape\[k\]` keeps"),
+    (lambda x, p: nk.zeros((-3,)), ShapeError, r"zeros takes numbers of at least 0, not -3.*`max\(n, 0\)`"),
     (lambda x, p: STRUCT + np.ones(3), DTypeError, "cannot add a P and a tensor of shape .*a struct of the same class"),
 ]  # fmt: skip
 
@@ -238,16 +250,48 @@ def test_misuse_names_the_remedy(make: Any, error: type[Exception], message: str
     assert re.search(message, text.replace("\n", " ")), text
 
 
+def test_shapes_that_differ_at_a_call_have_remedies_too() -> None:
+    for function, message, help in (
+        (lambda x: nk.cond(x.sum() > 0, lambda: x, lambda: x[:1]), r"f32\[2, 3\] and f32\[1, 3\]", "`select"),
+        (lambda x: nk.fori(0, 2, lambda i, c: c[:1], x), r"carries f32\[2, 3\]", "keeps its shape"),
+        (lambda x: nk.zeros((x.shape[0] - 5,)), "zeros takes numbers of at least 0, not -3", r"`max\(n, 0\)`"),
+    ):  # fmt: skip
+        made: Any = nk.fn(M)(function)
+        with pytest.raises(ShapeError, match=message) as caught:
+            made(MATRIX)
+        assert re.search(help, " ".join(caught.value.__notes__))
+
+
+def test_sizes_are_numbers_where_a_function_is_traced_for_shapes() -> None:
+    shown: list[str] = []
+
+    @nk.staged
+    def f(x: Rep[M]) -> Rep[M]:
+        n = x.shape[0]
+        shown.append(f"{x.shape} {n} {n!s} {n + 1!r}")
+        return x if len(shown) < 2 or n > 0 else -x
+
+    f(MATRIX)
+    assert shown == ["(x.shape[0], x.shape[1]) x.shape[0] x.shape[0] x.shape[0] + 1"]
+    f.clear_cache()
+    f(MATRIX)
+    f(nk.Tensor2D(np.ones((5, 1), np.float32)))
+    assert shown[2:] == ["(2, 3) 2 2 3", "(5, 1) 5 5 6"]
+
+
 def test_calls_with_other_arguments_name_them() -> None:
     two: Any = nk.fn(M, M)(lambda x, y: x + y)
     any_double: Any = double
     for call, message in (
         (lambda: any_double(MATRIX, True), "takes 1 argument (x), not 2: there is no parameter for True"),
         (lambda: any_double(MATRIX, MATRIX), "there is no parameter for a Tensor2D"),
+        (lambda: nk.gradient(of=scaled, wrt=0)(MATRIX, 3.0), "there is no parameter for 3.0"),
+        (lambda: nk.vmap(scaled)(np.ones((2, 2, 2), np.float32), 3.0), "there is no parameter for 3.0"),
         (lambda: two(MATRIX), "takes 2 arguments (x, y), not 1: there is none for y"),
     ):  # fmt: skip
-        with pytest.raises(StagingError, match=re.escape(message)):
+        with pytest.raises(StagingError, match=re.escape(message)) as caught:
             call()
+        assert "3.0" not in message or "go by name, `by=3.0`" in caught.value.__notes__[-1]
 
 
 def test_notebooks() -> None:

@@ -280,7 +280,7 @@ def test_specs_that_no_array_can_have(
 
 
 def test_operators_with_other_things_are_type_errors_of_python() -> None:
-    for other in ("a", None, [1.0], 1j, object()):
+    for other in ("a", None, 1j, object()):
         with pytest.raises(TypeError, match="unsupported operand"):
             staged(lambda x, other=other: x + other)(V)
 

@@ -296,18 +296,35 @@ MISUSE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "float for int": (lambda: plainly(X, n=2.5), "n of plainly is annotated int, and is 2.5, a float", "`n: float`"),
     "str for float": (lambda: plainly(X, rate="1"), "plainly is annotated float, and is '1', a str", ""),
     "None for str": (lambda: plainly(X, name=None), "name of plainly is annotated str, and is None", "str | None"),
+    "str for int or None": (lambda: plainly(X, most="3"), "annotated int | None, and is '3', a str", "give an int"),
+    "float for int or None": (lambda: united(X, 2.5), "annotated int | None, and is 2.5, a float", ""),
     "rep": (lambda: nk.staged(given_a_rep)(X), "parameter n of importable is static, and a Rep is data", "n: Rep"),
 }  # fmt: skip
 
 
 @nk.staged
-def plainly(x: Rep[F1], on: bool = False, n: int = 1, rate: float = 1.0, name: str = "") -> Rep[F1]:
+def plainly(
+    x: Rep[F1],
+    on: bool = False,
+    n: int = 1,
+    rate: float = 1.0,
+    name: str = "",
+    most: int | None = None,
+) -> Rep[F1]:
     return x * (float(rate) * int(n) * bool(on)) if name else x
+
+
+def _united(x: Any, most: Any = None) -> Any:
+    return x
+
+
+_united.__annotations__ = {"x": Rep[F1], "most": int | None}
+united: Any = nk.staged(_united)
 
 
 def test_plain_annotations_take_what_checkers_take_and_numpys() -> None:
     given: list[dict[str, Any]] = [
-        {"on": np.True_, "n": np.int32(3), "rate": 2, "name": "a"},
+        {"on": np.True_, "n": np.int32(3), "rate": 2, "name": "a", "most": np.int8(3)},
         {"on": True, "n": True, "rate": np.float32(2.0), "name": "a"},
     ]
     assert [numbers(plainly(X, **one)) for one in given] == [(6 * X).tolist(), (2 * X).tolist()]
