@@ -33,7 +33,7 @@ _LONGER: Final = 32.0
 gelu by tanh (38) 0.95 and 0.93."""
 
 _MANY_REGISTERS: Final = 32
-"""Of AVX-512 and of NEON; with the 16 of AVX2 four of a kind are spilled."""
+"""Those of AVX-512 and of NEON, not of AVX2: four chains hold more than 16 values at once."""
 
 _LEAST_POINTS: Final = 1 << 14
 """Points from which the code is worth it, some 3 ms of compiling for each."""
