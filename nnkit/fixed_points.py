@@ -41,6 +41,11 @@ ROUNDING: Final = 64
 """How many units in the last place of the largest number are no difference: what rounding of some ten operations may
 leave going back and forth."""
 
+HELP_OF_CAPTURES: Final = (
+    "give it to f as an argument, which stands behind x0: `nk.fixed_point(lambda x, a: ..., x0, a)`"
+)
+"""What to write where f uses a value from around it."""
+
 MOST_COUNTED: Final = (1 << 31) - 1
 """Iterations are counted in an i32."""
 
@@ -198,6 +203,7 @@ class _FixedPoint:
             solve.stageable,
             self.function("_fixed_point_bwd", ["saved", "seed"], back).stageable,
             self.function("_fixed_point_fwd", names, there).stageable,
+            help_of_captures=HELP_OF_CAPTURES,
         )
         return solve
 

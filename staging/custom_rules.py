@@ -54,9 +54,16 @@ def set_jvp(of: Stageable, rule: Stageable) -> None:
     rules.jvp = rule
 
 
-def set_vjp(of: Stageable, rule: Stageable, saving: Stageable | None) -> None:
+def set_vjp(
+    of: Stageable,
+    rule: Stageable,
+    saving: Stageable | None,
+    *,
+    help_of_captures: str | None = None,
+) -> None:
     """Compute cotangents of the arguments of `of` by `rule`, of these or of what `saving` saves.
 
+    `help_of_captures` says what to write where `of` uses values of an enclosing function.
     Raises: StagingError, RankError, DTypeError when they take other parameters, or come too late.
     """
     rules = _rules_of(of, "defvjp")
@@ -68,6 +75,7 @@ def set_vjp(of: Stageable, rule: Stageable, saving: Stageable | None) -> None:
     if rules.vjp is not None:
         raise _given_twice(of, "vjp", rules.vjp)
     rules.vjp, rules.saving = rule, saving
+    rules.help_of_captures = help_of_captures or rules.help_of_captures
 
 
 def trace_rules(root: Callee) -> None:
@@ -117,7 +125,8 @@ def _traced(callee: Trace, origin: PythonFunction) -> TracedRules:
     rules, specs = origin.rules, callee.parameters
     arguments = tuple(spec for spec in specs if not isinstance(spec, FunctionSpec))
     if callee.captures:
-        raise _captures(callee, f"{callee.name} has rules of its derivatives and")
+        what = f"{callee.name} has rules of its derivatives and"
+        raise _captures(callee, what, rules.help_of_captures)
     made = TracedRules()
     if rules.jvp is not None:
         what = "the tangent of its result"
@@ -240,8 +249,8 @@ def _given_twice(of: Stageable, kind: str, rule: Stageable) -> NNKitError:
     return staging_error(f"{of.name} has a {kind} already: {rule.name}")
 
 
-def _captures(callee: Callee, what: str) -> NNKitError:
+def _captures(callee: Callee, what: str, help: str = RuleFunctions.help_of_captures) -> NNKitError:
     first = callee.captures[0]
     error = StagingError(f"{what} uses a value of an enclosing staged function, which has no rule")
-    with_location(error, first.location, "pass it as an argument")
+    with_location(error, first.location, help)
     return error

@@ -109,6 +109,8 @@ class RuleFunctions:
     jvp: Stageable | None = None
     vjp: Stageable | None = None
     saving: Stageable | None = None
+    help_of_captures: str = "pass it as an argument"
+    """What to write where the function uses a value of an enclosing one, by which it has no derivative."""
 
     def __bool__(self) -> bool:
         return self.jvp is not None or self.vjp is not None

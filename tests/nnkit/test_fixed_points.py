@@ -257,7 +257,7 @@ def test_values_from_around_have_no_derivative() -> None:
         StagingError, match="uses a value of an enclosing staged function"
     ) as caught:
         nk.gradient(of=f, wrt=0)(f64(2.0))
-    assert "pass it as an argument" in "".join(caught.value.__notes__)
+    assert "`nk.fixed_point(lambda x, a: ..., x0, a)`" in "".join(caught.value.__notes__)
 
 
 def test_a_step_to_another_shape_is_an_error_of_fixed_point() -> None:
