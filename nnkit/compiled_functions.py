@@ -134,9 +134,9 @@ class WithCode(WithStatics):
     def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
         """What a call with this data runs, and the arguments as it reads them."""
         values = self._values(arguments)
-        specialization = call_with_large_stack(self._traced, values)
+        specialization, watched = call_with_large_stack(self._recorded, values)
         with COMPILING:
-            self._watch(specialization)
+            self._watch(watched)
         return specialization, values
 
     def _inspected(
@@ -179,6 +179,12 @@ class WithCode(WithStatics):
             found = self._specialization(values)
         return replace(found, progress=progress)
 
+    def _recorded(self, values: Sequence[Any]) -> tuple[Specialization, Watched]:
+        """The specialisation, and what its programs depend on: of this trace, not of one that another thread makes."""
+        with staging_lock():
+            found = self._traced(values)
+            return found, watched_by(found.callee, self.stageable, is_variant=self.is_variant)
+
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         specs = tuple(map(spec_of, values))
         shapes = tuple(shape for value in values for shape in shapes_of(value))
@@ -200,19 +206,22 @@ class WithCode(WithStatics):
     def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
         """A new specialisation, which becomes the first to be tried."""
         # runs the user's function: not under the lock
-        specialization = call_with_large_stack(self._traced, values)
+        specialization, read = call_with_large_stack(self._recorded, values)
         with COMPILING:
             known = self._programs.find(key)
             if known is None:
-                watched = self._watch(specialization)
+                watched = self._watch(read)
                 known = self._native(replace(specialization, watched=watched))
+                if (
+                    watched.have_changed()
+                ):  # by another thread: right for this call, which began before
+                    return known
                 self._programs.add(key, known)
                 self._enter(known)
             return known
 
-    def _watch(self, specialization: Specialization) -> Watched:
-        """What its programs depend on: for other types of arguments, tracing may have read more."""
-        found = watched_by(specialization.callee, self.stageable, is_variant=self.is_variant)
+    def _watch(self, found: Watched) -> Watched:
+        """What programs depend on: for other types of arguments, tracing may have read more."""
         if self._watched is None or not self._watched.covers(found):
             found.before, self._watched = self._watched, found
         return self._watched

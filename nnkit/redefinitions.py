@@ -20,7 +20,7 @@ from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
 from .staging.halves import HalfCallee
 from .staging.primitive import staging_error
-from .staging.read_places import MISSING, ReadVariable
+from .staging.read_places import MISSING, ReadVariable, are_same
 from .staging.reads import RECORDED, Reads
 from .staging.staged_functions import PythonFunction, Stageable, is_staged_function
 from .static_parameters import unwrapped
@@ -101,8 +101,11 @@ class Watched:
         return self.guard is not None and not self.guard.update(self.variables(), MISSING)
 
     def covers(self, other: Watched) -> bool:
-        """Whether all that another program depends on is among these."""
-        return {one.key for one in other.reads.slots} <= {one.key for one in self.reads.slots}
+        """Whether all that another program depends on is among these, and held the same when it was traced."""
+        held = {one.key: one.value for one in self.reads.slots}
+        return all(
+            one.key in held and are_same(one.value, held[one.key]) for one in other.reads.slots
+        )
 
     def variables(self) -> Sequence[tuple[Any, Any, object]]:
         """Holder, name and value of each."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import Rep, Tensor1D, f64, staged
+from nnkit.forking import COMPILING
 
 V = Tensor1D[f64]
 X = Tensor1D(np.array([1.0, 2.0]))
@@ -546,3 +548,22 @@ def test_attributes_in_slots_are_watched() -> None:
     held.part.k = 5.0
     for function in functions:
         assert function(X).numpy().tolist() == [10.0, 20.0]
+
+
+def test_a_trace_that_another_thread_makes_anew_is_not_taken_for_the_one_that_is_compiled() -> None:
+    rate, traced = 1.0, threading.Event()
+
+    def scaled(a: Rep[V]) -> Rep[V]:
+        found = a * rate
+        traced.set()
+        return found
+
+    function = staged(scaled)
+    caller = threading.Thread(target=function, args=(X,))
+    with COMPILING:  # the caller traces, and waits
+        caller.start()
+        traced.wait()
+        rate = 3.0
+        assert "3.0" in function.ir(X)  # which traces once more
+    caller.join()
+    assert function(X).numpy().tolist() == [3.0, 6.0]
