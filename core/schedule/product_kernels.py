@@ -18,7 +18,7 @@ from ..kernels.prefetch import fetch_before_loops
 from ..kernels.products import Epilogue, build_product, is_epilogue, is_product
 from ..kernels.tiles import Registers, tile_once
 from ..ops.movement import reshaped
-from ..ops.nest import is_nest
+from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
 from .ops import is_one_product, sizes_of
 from .product_plans import plan_product
@@ -108,8 +108,11 @@ def epilogue_of(product: Instruction) -> Epilogue | None:
     if not is_nest(nest) or not is_epilogue(nest.op, product.result.tensor.shape):
         return None
     read = [n for n, x in enumerate(nest.operands) if base_of(x) is product.result]
-    whole = nest.operands[read[0]].tensor.shape == product.result.tensor.shape
-    return Epilogue(nest, read[0]) if len(read) == 1 and whole else None
+    if len(read) != 1:
+        return None
+    shape = nest.operands[read[0]].tensor.shape
+    is_at_point = nest.op.accesses[read[0]].indices == identity_access(shape)  # not flipped, say
+    return Epilogue(nest, read[0]) if is_at_point and shape == product.result.tensor.shape else None
 
 
 def _write(
