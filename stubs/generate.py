@@ -44,7 +44,7 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Conversions WriteNkRound Fields "
+    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Conversions WriteNkRound WriteNkForNp Fields "
     r"Elements\dD Items\d? (?:Eigh|QR|SVD|Slogdet)Result "
     r"Places(?:\dD)? Staging View Series "
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
@@ -52,7 +52,7 @@ SIGNATURES_ONLY = (
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static Unstaged UnstagedData WriteFieldsOf "
     "PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
-    "DataclassInstance LoopByMapFoldOrScanOrOver Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
+    "DataclassInstance LoopByMapFoldOrScanOver Beside SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index Slice Whole IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy LayerPadding LSTMState"
 ).split()
 """As regular expressions."""

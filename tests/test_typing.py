@@ -154,7 +154,8 @@ def test_a_checker_flags_exactly_the_marked_lines(
 def test_a_checker_names_the_remedy(checker: str, flagged: dict[str, Flagged]) -> None:
     """In at most ten lines; the remedy stands before the mark.
 
-    pyright says twice of any class that `int` and `complex` take none of it, in nine lines and ten.
+    pyright says twice of any class that `int` and `complex` take none of it, in nine lines and ten:
+    see 0057.
     """
     [path] = [path for path in PROGRAMS if path.name == "bad_words.py"]
     named = {

@@ -21,8 +21,21 @@ class MemoryAnalysis:
     @property
     def peak_bytes(self) -> int: ...
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
-class LoopByMapFoldOrScanOrOver(Generic[X_contra, X_co]): ...   # what pyright names where a Rep is no iterable
-class Series(LoopByMapFoldOrScanOrOver[X_contra, X_co], Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
+class Series(Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
+if not MYPY:
+    class LoopByMapFoldOrScanOver(Generic[X]):   # what iterates, for pyright: a loop asks __get__, a protocol __call__, and no more than this name is said of one that does not fit
+        @overload
+        def __get__(self, x: Series[tuple[Never, ...], tuple[R, ...]], owner: Any = None, /) -> Callable[[], Iterator[Rep[R]]]: ...
+        @overload
+        def __get__(self, x: Rep[tuple[R, R]] | Rep[tuple[R, R, R]] | Rep[tuple[R, R, R, R]], owner: Any = None, /) -> Callable[[], Iterator[Rep[R]]]: ...
+        @overload
+        def __get__(self, x: View[tuple[Any, ...]], owner: Any = None, /) -> Callable[[], Iterator[Rep[Any]]]: ...
+        @overload
+        def __get__(self, x: object, owner: Any = None, /) -> Callable[[], LoopByMapFoldOrScan]: ...
+        @overload
+        def __call__(self: LoopByMapFoldOrScanOver[tuple[R, ...]]) -> Iterator[Rep[R]]: ...
+        @overload
+        def __call__(self: LoopByMapFoldOrScanOver[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...
 class Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
     @overload
     def __get__(self, x: Rep[S], owner: Any = None, /) -> Callable[[WriteFieldsOf[S, Literal["as p[Class.field] for p.field"]]], Any]: ...
@@ -39,7 +52,9 @@ else:   # pyright prints the name of a method that has no self in one line, and 
         def ReturnItFromTheStagedFunction() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         def WriteNkRound() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         __float__ = __int__ = __complex__ = ReturnItFromTheStagedFunction
+        def WriteNkForNp() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         __round__ = WriteNkRound
+        __array__ = __array_ufunc__ = WriteNkForNp
 class Rep(Conversions, View[X], Series[X, X], Generic[X]):
     if not MYPY:
         __getattr__: Attributes
@@ -87,11 +102,4 @@ class Rep(Conversions, View[X], Series[X, X], Generic[X]):
             @overload
             def __iter__(self: View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> LoopByMapFoldOrScan: ...
     else:
-        @overload
-        def __iter__(self: LoopByMapFoldOrScanOrOver[tuple[Never, ...], tuple[R, ...]]) -> Iterator[Rep[R]]: ...
-        @overload
-        def __iter__(self: Rep[tuple[R, R]] | Rep[tuple[R, R, R]] | Rep[tuple[R, R, R, R]]) -> Iterator[Rep[R]]: ...
-        @overload
-        def __iter__(self: View[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...
-        @overload
-        def __iter__(self: View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> LoopByMapFoldOrScan: ...
+        __iter__: LoopByMapFoldOrScanOver[X]

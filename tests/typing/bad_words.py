@@ -52,6 +52,17 @@ def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
     for _ in x:  # LoopByMapFoldOrScan # E
         pass
     list(x)  # in pyright: LoopByMapFoldOrScan # E
+    tuple(x)  # in pyright: LoopByMapFoldOrScan # E
+    enumerate(x)  # in pyright: LoopByMapFoldOrScan # E
+    zip(x, x)  # in pyright: LoopByMapFoldOrScan # E
+    sum(x)  # LoopByMapFoldOrScan # E
+    dict(x)  # LoopByMapFoldOrScan # E
+    max(x)  # in pyright: LoopByMapFoldOrScan # E
+    any(x)  # LoopByMapFoldOrScan # E
+    map(abs, x)  # LoopByMapFoldOrScan # E
+    ", ".join(x)  # LoopByMapFoldOrScan # E
+    _ = [*x]  # in pyright: LoopByMapFoldOrScan # E
+    np.exp(x)  # in pyright: WriteNkForNp # E
     len(x)
     return x.sum()
 
