@@ -1277,8 +1277,21 @@ class MemoryAnalysis:
     @property
     def peak_bytes(self) -> int: ...
 class _View(Generic[_X_co]): ...   # covariant face of Rep, for signatures only
-class _LoopByMapFoldOrScanOrOver(Generic[_X_contra, _X_co]): ...   # what pyright names where a Rep is no iterable
-class _Series(_LoopByMapFoldOrScanOrOver[_X_contra, _X_co], Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
+class _Series(Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
+if not MYPY:
+    class _LoopByMapFoldOrScanOver(Generic[_X]):   # what iterates, for pyright: a loop asks __get__, a protocol __call__, and no more than this name is said of one that does not fit
+        @overload
+        def __get__(self, x: _Series[tuple[Never, ...], tuple[_R, ...]], owner: Any = None, /) -> Callable[[], Iterator[Rep[_R]]]: ...
+        @overload
+        def __get__(self, x: Rep[tuple[_R, _R]] | Rep[tuple[_R, _R, _R]] | Rep[tuple[_R, _R, _R, _R]], owner: Any = None, /) -> Callable[[], Iterator[Rep[_R]]]: ...
+        @overload
+        def __get__(self, x: _View[tuple[Any, ...]], owner: Any = None, /) -> Callable[[], Iterator[Rep[Any]]]: ...
+        @overload
+        def __get__(self, x: object, owner: Any = None, /) -> Callable[[], _LoopByMapFoldOrScan]: ...
+        @overload
+        def __call__(self: _LoopByMapFoldOrScanOver[tuple[_R, ...]]) -> Iterator[Rep[_R]]: ...
+        @overload
+        def __call__(self: _LoopByMapFoldOrScanOver[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...
 class _Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
     @overload
     def __get__(self, x: Rep[_S], owner: Any = None, /) -> Callable[[_WriteFieldsOf[_S, Literal["as p[Class.field] for p.field"]]], Any]: ...
@@ -1295,7 +1308,9 @@ else:   # pyright prints the name of a method that has no self in one line, and 
         def _ReturnItFromTheStagedFunction() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         def _WriteNkRound() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         __float__ = __int__ = __complex__ = _ReturnItFromTheStagedFunction
+        def _WriteNkForNp() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
         __round__ = _WriteNkRound
+        __array__ = __array_ufunc__ = _WriteNkForNp
 class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
     if not MYPY:
         __getattr__: _Attributes
@@ -1343,14 +1358,7 @@ class Rep(_Conversions, _View[_X], _Series[_X, _X], Generic[_X]):
             @overload
             def __iter__(self: _View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> _LoopByMapFoldOrScan: ...
     else:
-        @overload
-        def __iter__(self: _LoopByMapFoldOrScanOrOver[tuple[Never, ...], tuple[_R, ...]]) -> Iterator[Rep[_R]]: ...
-        @overload
-        def __iter__(self: Rep[tuple[_R, _R]] | Rep[tuple[_R, _R, _R]] | Rep[tuple[_R, _R, _R, _R]]) -> Iterator[Rep[_R]]: ...
-        @overload
-        def __iter__(self: _View[tuple[Any, ...]]) -> Iterator[Rep[Any]]: ...
-        @overload
-        def __iter__(self: _View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> _LoopByMapFoldOrScan: ...
+        __iter__: _LoopByMapFoldOrScanOver[_X]
     if MYPY:
         if os.name == "mypy":   # false for pyright
             @overload

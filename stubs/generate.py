@@ -44,8 +44,8 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Conversions WriteNkRound WriteNkForNp Fields "
-    r"Elements\dD Items\d? (?:Eigh|QR|SVD|Slogdet)Result "
+    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Conversions WriteNkRound "
+    r"WriteNkForNp Fields Elements\dD Items\d? (?:Eigh|QR|SVD|Slogdet)Result "
     r"Places(?:\dD)? Staging View Series "
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "

@@ -73,9 +73,12 @@ def _struct_in(rep: Type) -> TypeInfo | None:
 
 def _has_field(struct: TypeInfo, name: str) -> bool:
     """Whether a class declares it so; in those below it, mypy's data classes copy it as a property."""
-    declared = [owner.names[name].type for owner in struct.mro if name in owner.names]
-    fields = [get_proper_type(each) for each in declared if each is not None]
-    return any(isinstance(each, Instance) and each.type.fullname == FIELD for each in fields)
+    return any(declares_field(owner.names[name]) for owner in struct.mro if name in owner.names)
+
+
+def declares_field(symbol: SymbolTableNode) -> bool:
+    declared = get_proper_type(symbol.type) if symbol.type is not None else None
+    return isinstance(declared, Instance) and declared.type.fullname == FIELD
 
 
 def _missing(name: str, type: Type, ctx: AttributeContext) -> str:

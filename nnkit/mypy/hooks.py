@@ -18,6 +18,7 @@ from mypy.plugin import (
 from mypy.types import FunctionLike, Type
 
 from . import fields, refusals, results, statics
+from .lenses import lenses, taken_apart
 from .sizes import check_sizes
 from .unstaged import note_unstaged
 
@@ -67,6 +68,8 @@ class NNKitPlugin(Plugin):
             return None
         if not fullname.startswith("nnkit."):
             return self._of_user
+        if fullname == "nnkit.fields":
+            return lambda ctx: lenses(ctx, _spans(taken_apart, ctx.api.path))
         return partial(self._function, _FUNCTIONS.get(fullname))
 
     def _function(
@@ -106,13 +109,13 @@ class NNKitPlugin(Plugin):
         return ctx.default_return_type
 
     def _refuse_truth(self, ctx: MethodContext | FunctionContext) -> None:
-        refusals.refuse_truth(ctx, _conditions_in(ctx.api.path))
+        refusals.refuse_truth(ctx, _spans(refusals.conditions_of, ctx.api.path))
 
 
-@lru_cache(maxsize=4)  # files are checked one after the other
-def _conditions_in(path: str) -> set[refusals.Span]:
+@lru_cache(maxsize=8)  # files are checked one after the other
+def _spans(find: Callable[[str], set[refusals.Span]], path: str) -> set[refusals.Span]:
     try:
-        return refusals.conditions_of(Path(path).read_text())
+        return find(Path(path).read_text())
     except (OSError, SyntaxError, UnicodeDecodeError):  # mypy was given text, or says what is wrong
         return set()
 

@@ -36,17 +36,17 @@ def conditions_of(source: str) -> set[Span]:
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
-                found.add(_span(node.test))
+                found.add(span(node.test))
             case ast.BoolOp():
-                found |= {_span(each) for each in node.values[:-1]}
+                found |= {span(each) for each in node.values[:-1]}
             case ast.UnaryOp(op=ast.Not()):
-                found.add(_span(node.operand))
+                found.add(span(node.operand))
             case _:
                 pass
     return found
 
 
-def _span(node: ast.expr) -> Span:
+def span(node: ast.expr) -> Span:
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 

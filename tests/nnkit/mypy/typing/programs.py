@@ -101,6 +101,21 @@ def fields(p: Rep[Params], q: Rep[Generalised[f32]], m: Rep[More], n: Rep[nk.nn.
     wants(p)  # M: Argument 1 to "wants" has incompatible type
     assert_type(p[Params.w], Rep[Tensor1D[f32]])
 
+class Several(More):
+    pair: Field[tuple[Tensor1D[f32], Scalar[f32]]]
+    inner: Field[More]
+
+def lenses(p: Rep[Several], g: Rep[Several], bias: Rep[Scalar[f32]]) -> None:
+    w, _, more, _, inner = nk.fields(Several)
+    assert_type(p[w], Rep[Tensor1D[f32]])
+    assert_type(p[more], Rep[Tensor1D[f32]])
+    assert_type(p[inner], Rep[More])
+    assert_type(p[nk.fields(Several)[3]][1], Rep[Scalar[f32]])
+    assert_type(p[nk.fields(Several)[-1]], Rep[More])
+    w << bias  # M: Unsupported operand types for <<
+    one, two = nk.fields(Several)  # M: Too many values to unpack
+    nk.build(Several, *(lens << p[lens] - 0.1 * g[lens] for lens in nk.fields(Several)))
+
 def numbers(x: Rep[Scalar[f32]], m: Rep[Tensor2D[f32]], n: int) -> None:
     float(x)  # M: Argument 1 to "float"  # N: a Rep has no value while staging: keep computing with Reps
     2.0 * float(x)  # M: Argument 1 to "float"  # N: a Rep has no value while staging: keep computing with Reps
