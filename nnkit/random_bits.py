@@ -19,14 +19,13 @@ from .staging.static import core_dtype
 from .tensors import DTYPES, AnyTensor, i64
 
 
-def checked_key(key: Any) -> Any:
-    """A key, for its type.  Raises: DTypeError for what is no tensor, as the shape given first."""
-    if isinstance(key, Rep | AnyTensor | np.ndarray | np.generic):
-        return key
-    raise dtype_error(
-        f"random numbers are made from a key, and {key!r} is none",
-        "make one, `key = nk.random.key(0)`, and give it: `nk.random.normal(key, (3,))`",
-    )
+def checked_key(key: object) -> None:
+    """Raises: DTypeError for what is no tensor, as the shape given first."""
+    if not isinstance(key, Rep | AnyTensor | np.ndarray | np.generic):
+        raise dtype_error(
+            f"random numbers are made from a key, and {key!r} is none",
+            "make one, `key = nk.random.key(0)`, and give it: `nk.random.normal(key, (3,))`",
+        )
 
 
 def counters(shape: Sequence[Size]) -> Rep:

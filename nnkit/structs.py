@@ -16,7 +16,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import FrozenInstanceError
-from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -46,10 +46,11 @@ def _operator(
     def method(self: Struct, other: Any, /) -> Any:
         if not _is_operand(other):
             return NotImplemented
-        if isinstance(other, AnyTensor | np.ndarray) and other.ndim:
+        shape = _shape_of(other)
+        if shape:
             raise located(
                 DTypeError(
-                    f"cannot {verb} a {type(self).__name__} and a tensor of shape {list(other.shape)}: the other "
+                    f"cannot {verb} a {type(self).__name__} and a tensor of shape {list(shape)}: the other "
                     "operand is a number, a scalar or a struct of the same class"
                 ),
                 "nk.tree.map(lambda leaf: ..., struct)",
@@ -58,6 +59,11 @@ def _operator(
         return Leafwise(verb, struct_node, rebuilt, operate).of(*both)
 
     return method
+
+
+def _shape_of(value: object) -> tuple[int, ...]:
+    """That of a tensor or an array; of anything else that of a scalar."""
+    return np.shape(cast("Any", value)) if isinstance(value, AnyTensor | np.ndarray) else ()
 
 
 def _is_operand(value: object) -> bool:

@@ -61,7 +61,7 @@ def _method(op: Op, kinds: Sequence[Kind] | None = None, is_reflected: bool = Fa
 
     def operate(self: TensorOperators, other: object, /) -> Any:
         if isinstance(other, list):
-            raise list_error(other)
+            raise list_error(cast("object", other))
         if not _is_operand(other):
             return NotImplemented
         pair = self._array, _stored(other, self)
@@ -183,7 +183,9 @@ class TensorOperators:
                 check_kind(op.name, given[0], kinds)
             made: TensorType = op.infer(*given)
         except NNKitError as error:
-            of_floats = _OF_FLOATS.get(type(op), "") if given[0].dtype.is_float else ""
+            of_floats = (
+                _OF_FLOATS.get(cast("type[Op]", type(op)), "") if given[0].dtype.is_float else ""
+            )
             raise located(error, of_floats or _help_of(error, given)) from None
         checked_rank(made.rank)
         values = op.evaluate(*(dtype.load(one) for one, dtype in zip(stored, dtypes, strict=True)))

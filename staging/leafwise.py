@@ -6,7 +6,7 @@ The same for concrete values and for staged ones: what differs is how a value is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def is_operand(value: object) -> bool:
     Raises: DTypeError for a list.
     """
     if isinstance(value, list):
-        raise list_error(value)
+        raise list_error(cast("object", value))
     return (
         isinstance(value, RepBase | np.ndarray | np.generic)
         or is_number(value)
