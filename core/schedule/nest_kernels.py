@@ -32,14 +32,24 @@ from .target import Target
 
 
 def write_nest_kernels(
-    steps: Sequence[GroupedInstruction], target: Target
+    steps: Sequence[GroupedInstruction], target: Target, *, in_body: bool = False
 ) -> list[GroupedInstruction]:
     """The same instructions, with kernels in the places of nests that have no reason to stay.
 
-    Sums at indices that are read, which are compensated, have no other form.
+    Sums at indices that are read, which are compensated, have no other form.  Other updates stay nests in bodies of
+    structured instructions, whose buffers are decided for nests: as a kernel one copies the whole array there.
     """
     is_on = is_enabled("nests")
-    return [_written(step, target) if is_on or _is_scattered(step) else step for step in steps]
+    return [
+        _written(step, target)
+        if _is_scattered(step) or (is_on and not (in_body and _is_update(step)))
+        else step
+        for step in steps
+    ]
+
+
+def _is_update(step: GroupedInstruction) -> bool:
+    return step.loops is not None and any(w.init is not None for w in step.loops.outputs)
 
 
 def _is_scattered(step: GroupedInstruction) -> bool:

@@ -187,7 +187,7 @@ def _schedule_block(
     ]
     steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
     steps = fetch_streams(widen_vectors(steps, target), target)
-    steps = write_nest_kernels(steps, target)
+    steps = write_nest_kernels(steps, target, in_body=body.owner is not None)
     instructions = [step.instruction for step in steps]
     contracted = contract(steps)
     ahead = outputs_ahead(steps, contracted, target)
