@@ -20,7 +20,7 @@ from typing import Any, ClassVar, overload
 
 from . import missing_names
 from .annotations import is_of_data, named_dimensions
-from .calls_with_out import CallsWithOut
+from .calls_with_out import WithOut
 from .compile import Specialization
 from .compiled_functions import WithCode
 from .conversion import (
@@ -64,11 +64,11 @@ from .staging.tracebacks import end_at_user, public
 from .static_parameters import Statics, bound, family_of, unwrapped, with_values
 
 
-class StagedFunction(WithCode):
+class StagedFunction(WithOut):
     __module__ = ModuleName(__name__)
     __doc__: Any = Documentation("A staged function.  `f(x)` and `f[x]` are the same.")
     __slots__ = (
-        "__weakref__", "_bound", "_curried", "_places", "_wholes", "_writing", "declared", "stageable",
+        "__weakref__", "_bound", "_curried", "_places", "_wholes", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
 
@@ -87,7 +87,6 @@ class StagedFunction(WithCode):
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
-        self._writing: CallsWithOut | None = None
 
     __call__: Any = vars(WithCode)["_entry"]
     """Stage a call (all arguments Reps), or run (all concrete); `out=` are arrays to write the results to.
@@ -183,7 +182,6 @@ class StagedFunction(WithCode):
         self._bound.clear()
         self._wholes.clear()
         self._curried.clear()
-        self._writing = None
 
     @public
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
@@ -220,12 +218,6 @@ class StagedFunction(WithCode):
             return self._write_to(keywords["out"], arguments)
         of, data = self._variant_and_data(arguments, keywords)
         return of._entry(*data, **keywords)
-
-    def _write_to(self, out: Any, arguments: Sequence[Any]) -> Any:
-        """Run, with the arrays of `out` for the results."""
-        if self._writing is None:
-            self._writing = CallsWithOut(self.stageable.name, self, self._values, self.specialized)
-        return self._writing.call(arguments, out)
 
     def _apply(self, arguments: Sequence[Any], reps: Sequence[Rep]) -> Any:
         """Functions are among the arguments, or Reps of values, or there are none.

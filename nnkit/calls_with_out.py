@@ -1,7 +1,7 @@
 """Calls of a staged function that write to arrays of the caller: `f(x, y, out=z)`.
 
-Such a call goes to native code of its own, which takes `out` as one more argument, checks it as it checks the others,
-and returns it.  What does not fit comes here:
+Such a call goes to native code of its own, which reads `out` behind the arguments, checks it as it checks these, and
+returns it.  It is one of the specialisations of the function, tried one after the other.  What does not fit comes here:
 1. Arrays in `out` become tensors of their memory; what results cannot be written to is an error.
 2. Where `out` shares memory with an argument, the results go to new arrays first, and are copied: each element of the
    argument is read as it was before the call.
@@ -11,14 +11,14 @@ and returns it.  What does not fit comes here:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import field
-from typing import Any, cast
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final, cast
 
 import numpy as np
 
 from .arrays import is_masked, is_storage, surface_name
 from .compile import Program, Specialization
+from .compiled_functions import WithCode
 from .conversion import shapes_of, signature_of, spec_of
 from .core.errors import (
     DTypeError,
@@ -30,91 +30,81 @@ from .core.errors import (
 )
 from .core.lazy_dataclass import dataclass
 from .core.types import Array, DType
-from .forking import COMPILING
-from .specializations import Specializations
 from .staging.carry import kind, with_article
 from .staging.expression import current_trace
 from .staging.primitive import located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, is_tuple
 from .staging.staged_functions import FunctionResult
+from .staging.tracebacks import public
 from .structs import Struct, assemble
 from .tensors import RANKED, AnyTensor, wrap
 
 
-@dataclass(eq=False)
-class CallsWithOut:
-    """Those of one staged function: `run` calls it without `out`, `values` makes arguments what compiled code reads."""
+class WithOut(WithCode):
+    """Base of staged functions: their calls with `out=`, whose native code stands among that of calls without."""
 
-    name: str
-    run: Callable[..., Any]
-    values: Callable[[Sequence[Any]], list[Any]]
-    specialized: Callable[[Sequence[Any]], tuple[Specialization, list[Any]]]
-    _programs: Specializations = field(init=False)
-    _results: dict[Hashable, Spec] = field(default_factory=dict[Hashable, Spec])
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        self._programs = Specializations(self._dispatch)
-
-    def call(self, arguments: Sequence[Any], out: Any) -> Any:
-        """Write the results to `out`, and return the tensors of its arrays.
+    def _write_to(self, out: Any, arguments: Sequence[Any]) -> Any:
+        """A call that no native code takes: write the results to `out`, and return the tensors of its arrays.
 
         Raises: OutputError, ShapeError, RankError or DTypeError for arrays that results cannot be written to.
         """
-        return self._programs.head(*arguments, out)
-
-    def _dispatch(self, *given: Any) -> Any:
-        *arguments, out = given
+        name = self.stageable.name
         if current_trace() is not None or any(isinstance(one, Rep) for one in (*arguments, out)):
             raise staging_error(
-                f"{self.name} takes out= where it runs: in a staged function, its results have no memory of their own",
+                f"{name} takes out= where it runs: in a staged function, its results have no memory of their own",
                 "leave it out",
             )
-        values = self.values(arguments)
-        key = tuple(map(signature_of, values))
-        program = self._programs.find(key) or self._compile(key, values)
+        values = self._values(arguments)
+        key = (WITH_OUT, *map(signature_of, values))
+        program = self._programs.find(key)
+        if program is not None:
+            self._enter(program)
+        else:
+            program = self._compile_with_out(key, values)
         try:
-            tree = _Checked(iter(program.result_shapes)).value(out, self._results[key], "out")
+            tree = _Checked(iter(program.result_shapes)).value(out, program.result, "out")
         except NNKitError as error:
-            raise located(type(error)(f"{self.name}: {error}")) from None
-        return program.call(*values, tree)
+            raise located(type(error)(f"{name}: {error}")) from None
+        return program.call(*values, out=tree)
 
-    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
+    def _compile_with_out(self, key: Hashable, values: Sequence[Any]) -> Program:
+        name = self.stageable.name
+
+        def compiled(specialization: Specialization) -> Program:
+            return specialization.compiled(self._copied, name, given_result=True)
+
         try:
-            specialization, _ = self.specialized(values)
+            return self._compile(key, values, compiled)
         except FunctionResult:
             raise staging_error(
-                f"{self.name} returns a staged function, which cannot be written to out"
+                f"{name} returns a staged function, which cannot be written to out"
             ) from None
-        with COMPILING:
-            known = self._programs.find(key)
-            if known is None:
-                known = specialization.compiled(self._copied, self.name, given_result=True)
-                self._results[key] = specialization.callee.result
-                self._programs.add(key, known)
-            return known
 
-    def _copied(self, *given: Any) -> Any:
+    @public
+    def _copied(self, *arguments: Any, out: Any) -> Any:
         """What native code does not take although all fits: memory that is shared.
 
         Raises: OutputError when two results share it; DonationError when an argument was donated meanwhile.
         """
-        *arguments, out = given
-        values = self.values(arguments)
+        values = self._values(arguments)
         read = [array for value in values for array in arrays_in(value)]
         written = [*arrays_in(out)]
         try:
             _require_disjoint(written)
         except NNKitError as error:
-            raise located(type(error)(f"{self.name}: {error}")) from None
+            raise located(type(error)(f"{self.stageable.name}: {error}")) from None
         if not any(_overlap(x, y) for x in read for y in written):
-            raise InternalError(
-                f"{self.name} does not take the arguments and out that it was compiled for, or another thread changed "
-                "them during the call"
-            )
-        for target, made in zip(written, arrays_in(self.run(*values)), strict=True):
+            return self._refuse(*arguments, out=out)
+        for target, made in zip(written, arrays_in(self._entry(*values)), strict=True):
             np.copyto(target, made)
         return out
+
+
+WITH_OUT: Final = "out="
+"""What the keys of specialisations for calls with `out=` begin with; no type of an argument is this."""
 
 
 def copy_to(name: str, out: Any, made: Any) -> Any:

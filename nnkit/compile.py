@@ -30,6 +30,9 @@ class Program(Protocol):
     call: Callable[..., Any]
     """On concrete values."""
 
+    result: Spec
+    """The type of the result."""
+
     result_shapes: Sequence[tuple[int, ...]]
     """Of the tensors in the result, from left to right."""
 
@@ -106,7 +109,7 @@ class Specialization:
     ) -> Program:
         """Native code on concrete values; `fallback` sees to arguments that do not fit.
 
-        With `given_result` a further argument is a value like the result, to whose arrays it is written.  Tensors in
+        With `given_result` the keyword `out` is a value like the result, to whose arrays it is written.  Tensors in
         donated arguments hold `markers` in place of their arrays after a call.
         """
         program: Program = _on_stages("compiled", self, fallback, name, given_result, markers)

@@ -117,7 +117,10 @@ class WithCode(WithStatics):
         return None
 
     def cache_size(self) -> int:
-        """How many compiled specialisations there are, for these static arguments; `set_cache_limit` bounds it."""
+        """How many compiled specialisations there are, for these static arguments; `set_cache_limit` bounds it.
+
+        Calls with `out=` have their own.
+        """
         return len(self._programs)
 
     def clear_cache(self) -> None:
@@ -158,13 +161,13 @@ class WithCode(WithStatics):
             self._drop_code()
 
     @public
-    def _refuse(self, *arguments: Any, **__: Any) -> Any:
+    def _refuse(self, *arguments: Any, **keywords: Any) -> Any:
         """The code for these arguments does not take them: another thread has changed what it depends on, say."""
         self._values(arguments)  # which have been donated meanwhile, perhaps
         if _AGAIN.count < _MOST_AGAIN and (self._watched is None or self._watched.variables()):
             _AGAIN.count += 1
             try:
-                return self._dispatch(*arguments)
+                return self._dispatch(*arguments, **keywords)
             finally:
                 _AGAIN.count -= 1
         raise InternalError(
@@ -203,15 +206,20 @@ class WithCode(WithStatics):
             )
         return Specialization(callee, specs, shapes)
 
-    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
-        """A new specialisation, which becomes the first to be tried."""
+    def _compile(
+        self,
+        key: Hashable,
+        values: Sequence[Any],
+        compiled: Callable[[Specialization], Program] | None = None,
+    ) -> Program:
+        """A new specialisation, which becomes the first to be tried; `compiled` is `_native`, or another way to."""
         # runs the user's function: not under the lock
         specialization, read = call_with_large_stack(self._recorded, values)
         with COMPILING:
             known = self._programs.find(key)
             if known is None:
                 watched = self._watch(read)
-                known = self._native(replace(specialization, watched=watched))
+                known = (compiled or self._native)(replace(specialization, watched=watched))
                 if (
                     watched.have_changed()
                 ):  # by another thread: right for this call, which began before

@@ -105,6 +105,7 @@ class NativeProgram:
     """Native code as Python calls it: what `compile.Program` says."""
 
     call: Callable[..., Any]
+    result: Spec
     result_shapes: Sequence[tuple[int, ...]]
     is_guarded: bool
 
@@ -158,7 +159,7 @@ def compiled(
     )
     progress.end()
     is_guarded = guard is not None or watched is None or not watched.variables()
-    return NativeProgram(built.call, result_shapes, is_guarded)
+    return NativeProgram(built.call, specialization.callee.result, result_shapes, is_guarded)
 
 
 def _guard(watched: Watched) -> Guard | None:

@@ -41,7 +41,7 @@ from .access import (
     words_equal,
 )
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
-from .state import ARRAY_TYPE, TUPLE_TYPE, State
+from .state import ARRAY_TYPE, OUT_NAME, TUPLE_TYPE, State
 
 _COUNT_MASK = (1 << 63) - 1
 """The top bit of nargsf lets the callee use the place before the arguments (`PY_VECTORCALL_ARGUMENTS_OFFSET`)."""
@@ -160,6 +160,24 @@ class Leaves:
     given: Register | None = None
 
 
+def require_counts(w: FunctionWriter, signature: Signature, mismatch: str) -> None:
+    """Branch to the label `mismatch` unless there are so many arguments, and `out` by keyword if a result is given.
+
+    The values of keywords lie behind the arguments.
+    """
+    _, _, flagged_count, keywords = w.parameters
+    count = w.and_(flagged_count, constant(I64, _COUNT_MASK))
+    if not signature.given_result:
+        conditions = [equals(w, count, len(signature.arguments)), w.icmp("eq", keywords, NULL)]
+        require(w, conditions, mismatch)
+        return
+    conditions = [equals(w, count, len(signature.arguments)), w.icmp("ne", keywords, NULL)]
+    require(w, conditions, mismatch)
+    require(w, [equals(w, field(w, keywords, layout.TUPLE_SIZE, I64), 1)], mismatch)
+    name = field(w, keywords, layout.TUPLE_ITEMS)
+    require(w, [w.icmp("eq", name, from_state(w, OUT_NAME))], mismatch)
+
+
 class ArgumentReader:
     """Writes the checks of all arguments of an entry, and stores what is read of their leaves."""
 
@@ -181,11 +199,8 @@ class ArgumentReader:
         w, signature = self._w, self._objects.signature
         expected = signature.arguments
         written = (signature.result,) if signature.given_result else ()
-        _, arguments, flagged_count, keywords = w.parameters
-        count = w.and_(flagged_count, constant(I64, _COUNT_MASK))
+        arguments = w.parameters[1]
         total = len(expected) + len(written)
-        conditions = [equals(w, count, total), w.icmp("eq", keywords, NULL)]
-        require(w, conditions, self._objects.mismatch)
         values = (field(w, arguments, 8 * index) for index in range(total))
         self._read_all(expected, itertools.islice(values, len(expected)))
         self._read_all(written, values, written=True)

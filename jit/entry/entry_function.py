@@ -31,7 +31,7 @@ from ..emit.writer import (
 )
 from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
 from .arenas import acquire_arena
-from .arguments import ArgumentReader, Leaves, ObjectReader
+from .arguments import ArgumentReader, Leaves, ObjectReader, require_counts
 from .capi import COMPARE, symbols
 from .outputs import ArrayFinder, OutputWriter, outputs_to_recycle
 from .overlaps import require_disjoint
@@ -117,6 +117,7 @@ class _Entry:
         """Checks, arrays, the call and its result; behind them, where arguments do not match."""
         w, signature, state = self.w, self.signature, State.of(self.signature)
         mismatch = w.new_label("mismatch")
+        require_counts(w, signature, mismatch)
         self._require_guard(mismatch)
         found, references = self._read(state, mismatch)
         outputs = signature.outputs

@@ -20,7 +20,7 @@ from ...core.types import Array
 from ..emit.alignment import allocate_aligned
 from .layout import slot_of, type_numbers
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
-from .state import UNEXPLAINED
+from .state import OUT, UNEXPLAINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,9 @@ class PythonEntry:
     def call(self, *arguments: object, **keywords: object) -> object:
         """Run the kernel, or call `fallback` where the arguments do not match the signature."""
         signature = self.signature
-        given = arguments[-1:] if signature.given_result else ()
-        inputs = None if keywords else _inputs(signature, arguments[: len(arguments) - len(given)])
+        expected = {OUT} if signature.given_result else set[str]()
+        given = tuple(keywords.values())
+        inputs = _inputs(signature, arguments) if keywords.keys() == expected else None
         outputs = _given(signature, given) if signature.given_result else _new(signature)
         if inputs is None or outputs is None or (given and _overlap(inputs, outputs)):
             return self.fallback(*arguments, **keywords)

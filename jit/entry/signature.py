@@ -70,8 +70,8 @@ Node: TypeAlias = ArrayNode | RecordNode | TupleNode
 class Signature:
     """Arguments and result of a program, and the slots in which wrappers and records keep their contents.
 
-    With `given_result` a call has one argument more, a tree of wrapped arrays like the result: they are written to, and
-    the call returns that tree.
+    With `given_result` a call has one argument more, by the keyword `out`, a tree of wrapped arrays like the result:
+    they are written to, and the call returns that tree.
     The wrappers in the arguments numbered `donated` are empty after a call; `reused` are pairs of leaves, of these
     arguments and of the result, of which the kernel takes one buffer for both.
     """

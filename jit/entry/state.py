@@ -10,6 +10,7 @@ into it, which is right, because it holds plain arrays only; and it can be empti
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
@@ -32,9 +33,13 @@ TUPLE_TYPE: Final = 6
 KEPT: Final = 7
 GUARD: Final = 8
 BLOCKS: Final = 9
-_FIRST: Final = 10
+OUT_NAME: Final = 10
+_FIRST: Final = 11
 
 UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
+
+OUT: Final = sys.intern("out")
+"""The keyword of a given result.  Names of keywords in code are interned, so that native code compares addresses."""
 
 PLACES: Final = 2
 """Arrays that an entry keeps of each output, to use again once nobody else does: one that the caller holds from the
@@ -101,6 +106,7 @@ class State:
             KEPT: kept,
             GUARD: None if guard is None else guard.pairs,
             BLOCKS: None if guard is None else guard.blocks,
+            OUT_NAME: OUT,
             **{self.dtype(name): STORAGE[name] for name in self.dtypes},
             **{self.cls(cls): cls for cls in self.classes},
             **{self.marker(number): marker for number, marker in enumerate(markers)},

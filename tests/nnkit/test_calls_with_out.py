@@ -6,12 +6,14 @@ import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, bf16, f32, f64, i64
+from nnkit.calls_with_out import arrays_in
 
 F = Tensor2D[f32]
 
@@ -42,6 +44,73 @@ def test_results_lie_in_the_tensor_that_is_given_and_that_is_returned() -> None:
         assert f(x, y, out=out) is out
         assert np.array_equal(memory, np.asarray(f(x, y)))
         memory[...] = 0
+
+
+RATE = 3.0
+
+
+def test_native_code_takes_what_fits_without_python() -> None:
+    """In turns with calls without `out=`, of other shapes, of derivatives; where a constant is watched, and changes."""
+    watching = nk.fn(F, F)(lambda x, y: x @ y * RATE)
+    slopes = nk.gradient(of=f, wrt=(0, 1))
+    constant = nk.staged(lambda: nk.ones((2,), f32))
+    made: list[tuple[Any, tuple[Any, ...], Any]] = [
+        (constant, (), Tensor1D(np.zeros(2, np.float32)))
+    ]
+    for n in (2, 3):
+        x, y = Tensor2D(matrix(0, n)), Tensor2D(matrix(1, n))
+        p, total = Pair(x, Tensor1D(np.ones(n, np.float32))), nk.Tensor0D(np.zeros((), np.float32))
+        empty = Pair(Tensor2D(matrix(2, n)), Tensor1D(np.zeros(n, np.float32)))
+        made += [(one, (x, y), Tensor2D(matrix(2, n))) for one in (f, watching)]
+        made += [
+            (pair, (p, y), (empty, total)),
+            (slopes, (x, y), (Tensor2D(matrix(3, n)), Tensor2D(matrix(4, n)))),
+        ]
+    for function, arguments, out in made:
+        function(*arguments), function(*arguments, out=out)
+    with mock.patch.object(type(f), "_write_to", side_effect=AssertionError):
+        for _ in range(2):
+            for function, arguments, out in made:
+                assert function(*arguments, out=out) is out
+                assert leaves(out) == leaves(function(*arguments))
+        with mock.patch.dict(globals(), RATE=5.0), pytest.raises(AssertionError):
+            watching(x, y, out=made[-3][2])
+    with mock.patch.dict(globals(), RATE=5.0):
+        out = watching(x, y, out=made[-3][2])
+        np.testing.assert_allclose(out.numpy(), x.numpy() @ y.numpy() * 5.0, rtol=1e-6)
+
+
+def test_a_keyword_of_another_name_or_object_is_python_s() -> None:
+    """Native code knows the name by its address; one that is equal is made while the program runs."""
+    x, y, out = matrix(0), matrix(1), Tensor2D(np.zeros((3, 3), np.float32))
+    call: Any = f
+    for _ in range(2):
+        assert call(x, y, **{"".join(["o", "ut"]): out}) is out
+        assert np.array_equal(out.numpy(), f(x, y).numpy())
+        with pytest.raises(nk.StagingError, match="2"):
+            call(x, y, out)
+
+
+def test_they_are_specialisations_of_the_function() -> None:
+    g = nk.fn(F)(lambda x: x + 1.0)
+    x, out = Tensor2D(matrix()), Tensor2D(matrix(1))
+    for _ in range(3):
+        g(x, out=out), g(x)
+    assert g.cache_size() == 2
+    g.clear_cache()
+    assert g.cache_size() == 0 and g(x, out=out) is out and g.cache_size() == 1
+    limit = nk.set_cache_limit(1)
+    try:
+        for n in (1, 2, 3):
+            out = Tensor2D(matrix(1, n))
+            assert leaves(g(Tensor2D(matrix(0, n)), out=out)) == leaves(g(Tensor2D(matrix(0, n))))
+            assert g.cache_size() == 1
+    finally:
+        nk.set_cache_limit(limit)
+
+
+def leaves(value: Any) -> list[Any]:
+    return [array.tolist() for array in arrays_in(value)]
 
 
 def test_an_array_is_written_to_and_becomes_a_tensor() -> None:

@@ -30,7 +30,7 @@ def test_results_are_written_to_what_is_given_which_is_returned(compiler: Compil
     out = struct(Layer, *map(wrapped, arrays[:2])), wrapped(arrays[2])
     before = [sys.getrefcount(one) for one in (out, *arrays, x)]
     for _ in range(100):
-        assert program(wrapped(x), y, out) is out
+        assert program(wrapped(x), y, out=out) is out
     assert [list(one) for one in arrays] == [list(y), list(x), list(y)]
     assert [sys.getrefcount(one) for one in (out, *arrays, x)] == before
 
@@ -50,9 +50,9 @@ def test_every_overlap_is_found(compiler: Compiler) -> None:
         ):
             if abs(first - second) < 4:
                 with pytest.raises(FallbackCalled):
-                    program(*given)
+                    program(given[0], out=given[1])
             else:
-                assert program(*given) is given[1]
+                assert program(given[0], out=given[1]) is given[1]
 
 
 def test_what_is_empty_overlaps_nothing(compiler: Compiler) -> None:
@@ -60,7 +60,7 @@ def test_what_is_empty_overlaps_nothing(compiler: Compiler) -> None:
     program = compiler(signature, copying(signature, [1, 0]))
     memory = np.zeros(8, np.int64)
     out = wrapped(memory[2:2]), wrapped(memory[4:])
-    assert program(wrapped(memory[:4]), wrapped(memory[3:3]), out) is out
+    assert program(wrapped(memory[:4]), wrapped(memory[3:3]), out=out) is out
 
 
 def test_what_is_given_is_wrapped_and_writable(compiler: Compiler) -> None:
@@ -81,9 +81,24 @@ def test_what_is_given_is_wrapped_and_writable(compiler: Compiler) -> None:
     ]
     for out in bad:
         with pytest.raises(FallbackCalled):
-            program(x, out)
-    for given in ((), (x,), (x, wrapped(np.zeros(4, np.int64)), x)):
-        with pytest.raises(FallbackCalled):
-            program(*given)
+            program(x, out=out)
     good = wrapped(np.zeros(4, np.int64))
-    assert program(x, good) is good and list(good.array) == list(x)
+    misfits: list[tuple[Any, dict[str, Any]]] = [
+        ((), {}), ((x,), {}), ((x, good), {}), ((), {"out": good}), ((x, x), {"out": good}), ((x,), {"in": good}),
+        ((x,), {"out": good, "in": x}), ((x,), {"in": x, "out": good}), ((x, good), {"out": good}),
+    ]  # fmt: skip
+    for given, keywords in misfits:
+        with pytest.raises(FallbackCalled):
+            program(*given, **keywords)
+    assert not good.array.any()
+    assert program(x, out=good) is good and list(good.array) == list(x)
+
+
+def test_without_a_result_to_be_given_no_keyword_fits(compiler: Compiler) -> None:
+    """Whatever its name; and native code looks at that before it looks at anything else."""
+    signature = Signature((ROW,), ROW)
+    program = compiler(signature, copying(signature, [0]))
+    good = wrapped(np.zeros(4, np.int64))
+    for keywords in ({"out": good}, {"in": good}):
+        with pytest.raises(FallbackCalled):
+            program(example(ROW), **keywords)
