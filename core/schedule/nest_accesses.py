@@ -80,9 +80,12 @@ class NestAccessWriter:
     """By the value of the body: what is known where the writer is."""
     lanes: int = 1
     active: int = 1
+    outputs: list[Value] = field(default_factory=list[Value])
+    """The buffers of its results, by default those of the kernel."""
 
     def __post_init__(self) -> None:
         op = self.levels.op
+        self.outputs = self.outputs or list(self.build.outputs)
         self.at = [IndexSum(0, {})] * len(op.extents)
         self.ranges = {axis: (0, extent - 1) for axis, extent in enumerate(op.extents)}
         self.read_indices: dict[int, Value] = {}
@@ -92,6 +95,11 @@ class NestAccessWriter:
         self.excesses = {
             number: self.build.scratch(op.outputs[number].type) for number in self.levels.scattered
         }
+
+    def result(self, number: int) -> Value:
+        """The buffer that an output is written to."""
+        within = self.levels.op.outputs[number].within
+        return self.outputs[number if within is None else within]
 
     # Indices.
 
@@ -228,8 +236,7 @@ class NestAccessWriter:
         place = self._place(target.indices, written.type, written.bounds)
         if place is None:
             return
-        own = target.number if written.within is None else written.within
-        buffer = self.build.outputs[own]
+        buffer = self.result(target.number)
         if not place.lanes and value.tensor.rank:
             value = self._one_value(written.combinator, value)
         elif place.lanes and not value.tensor.rank:

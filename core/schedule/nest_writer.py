@@ -101,42 +101,56 @@ class NestLoopWriter(NestAccessWriter):
                 self.steps[levels.level(value)].append(partial(self._write_read, number))
 
     def write(self) -> None:
-        """All of the nest: results that begin with an operand, or with one number, and the loops."""
+        """All of the nest."""
+        self.begin()
+        if 0 not in self.levels.op.extents:
+            self.write_level(0, [])
+
+    def begin(self) -> None:
+        """What stands in front of the loops: results begin with an operand, or with one number."""
         levels, op = self.levels, self.levels.op
         for number, written in enumerate(op.own_outputs):
-            buffer, dtype = self.build.outputs[number], written.type.dtype
+            buffer, dtype = self.result(number), written.type.dtype
             if written.init is not None:
-                self.build.copy(self.buffers[levels.instruction.operands[written.init]], buffer)
+                source = self.buffers[levels.instruction.operands[written.init]]
+                if source is not buffer:
+                    self.build.copy(source, buffer)
                 if number in self.excesses:
                     self.build.fill(self.excesses[number], self.build.constant(dtype, 0))
             elif needs_fill(number, written, op):
                 nothing = identity_of(written.combinator, dtype)
                 self.build.fill(buffer, self.build.constant(dtype, nothing))
-        if 0 in op.extents:
-            return
         for value, literal in levels.literals.items():
-            if value in levels.uses:
+            if value in levels.uses and 0 not in op.extents:
                 type = scalar(literal.type.dtype)
                 self.values[value] = self.emit(Literal(type, literal.data), type)
-        self._write_level(0, [])
 
     # Loops.
 
-    def _write_level(self, level: int, totals: Sequence[Value]) -> list[Value]:
+    def write_level(self, level: int, totals: Sequence[Value]) -> list[Value]:
         """Everything inside of `level` loops; the carried totals afterwards."""
+        if level == self.levels.depth:
+            for write in self.steps[level]:
+                write()
+            return self._accumulated(totals)
+        carried = self.enter_level(level, totals)
+        return self.leave_level(level, self.write_loops(level, carried), len(totals))
+
+    def enter_level(self, level: int, totals: Sequence[Value]) -> list[Value]:
+        """What stands around the loop at a level; what it carries, with the totals that begin there."""
         for write in self.steps[level]:
             write()
-        if level == self.levels.depth:
-            return self._accumulated(totals)
         begun = self.begun[level]
-        starts = [self._start(t) for t in begun for _ in range(self._width(t, level))]
-        carried = self._write_loops(level, [*totals, *starts])
-        found = iter(carried[len(totals) :])
-        for target in begun:
-            self._finish(target, [next(found) for _ in range(self._width(target, level))])
-        return carried[: len(totals)]
+        return [*totals, *[self._start(t) for t in begun for _ in range(self._width(t, level))]]
 
-    def _write_loops(self, level: int, carried: list[Value]) -> list[Value]:
+    def leave_level(self, level: int, carried: Sequence[Value], count: int) -> list[Value]:
+        """Store the totals that began at a level; the first `count`, which began outside."""
+        found = iter(carried[count:])
+        for target in self.begun[level]:
+            self._finish(target, [next(found) for _ in range(self._width(target, level))])
+        return list(carried[:count])
+
+    def write_loops(self, level: int, carried: list[Value]) -> list[Value]:
         op, axis = self.levels.op, self.levels.axes[level]
         extent, cuts = op.extents[axis], self.levels.cuts_of(axis)
         if self.levels.blocks[level]:
@@ -179,7 +193,7 @@ class NestLoopWriter(NestAccessWriter):
         if whole < count:
             at = IndexSum(first + whole, {})
             wide = lanes if self._reduces_lanes else 1 << (count - whole - 1).bit_length()
-            carried = self._write_step(level, at, wide, count - whole, carried)
+            carried = self.write_step(level, at, wide, count - whole, carried)
         return carried
 
     def _step(self, level: int) -> int:
@@ -209,7 +223,7 @@ class NestLoopWriter(NestAccessWriter):
             found: list[Value] = []
             for copy in range(copies):
                 part = totals[copy * width : (copy + 1) * width]
-                found += self._write_step(level, at.plus(copy * lanes), lanes, lanes, part)
+                found += self.write_step(level, at.plus(copy * lanes), lanes, lanes, part)
             return found
 
         totals = self._repeat(level, start, count, lanes * copies, totals, write_round)
@@ -241,14 +255,14 @@ class NestLoopWriter(NestAccessWriter):
             loop.yields(*body(start.plus(at) if start.terms else at, loop.carried))
         return list(loop.results)
 
-    def _write_step(
+    def write_step(
         self, level: int, at: IndexSum, lanes: int, active: int, totals: Sequence[Value]
     ) -> list[Value]:
         outer = self.lanes, self.active
         self.at[self.levels.axes[level]] = at
         if level == self.levels.vector:
             self.lanes, self.active = lanes, active
-        found = self._write_level(level + 1, totals)
+        found = self.write_level(level + 1, totals)
         self.lanes, self.active = outer
         return found
 
@@ -283,20 +297,29 @@ class NestLoopWriter(NestAccessWriter):
     def _write_block(self, level: int, span: AxisBlock, totals: Sequence[Value]) -> list[Value]:
         """The totals with what a block comes to."""
         axis, outer = self.levels.axes[level], self.spans.get(self.levels.axes[level])
-        self.spans[axis] = span
-        targets, is_afresh = self._carried(level), level in self.levels.afresh
-        inner = self._write_level(
-            level + 1, [self._start(t) for t in targets] if is_afresh else totals
-        )
+        inner = self.write_level(level + 1, self.enter_block(level, span, totals))
         if outer is None:
             del self.spans[axis]
         else:
             self.spans[axis] = outer
-        if not is_afresh:
-            return inner
+        return self.leave_block(level, totals, inner)
+
+    def enter_block(self, level: int, span: AxisBlock, totals: Sequence[Value]) -> list[Value]:
+        """Go to a block of the loop at a level; the totals to begin it with."""
+        self.spans[self.levels.axes[level]] = span
+        if level not in self.levels.afresh:
+            return list(totals)
+        return [self._start(target) for target in self._carried(level)]
+
+    def leave_block(
+        self, level: int, totals: Sequence[Value], inner: Sequence[Value]
+    ) -> list[Value]:
+        """The totals with what a block came to, `inner`."""
+        if level not in self.levels.afresh:
+            return list(inner)
         found: list[Value] = []
         before = iter(totals)
-        for target, value in zip(targets, inner, strict=True):
+        for target, value in zip(self._carried(level), inner, strict=True):
             if self._width(target, level) == 2:
                 found += add_compensated(self.build, next(before), next(before), value)
             else:
