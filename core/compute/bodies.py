@@ -8,6 +8,8 @@ from typing import Final
 from ..errors import UnsupportedError
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.donation import donated_parameters
+from ..kernels.guarded_ops import copied_operands
+from ..kernels.ops import is_kernel
 from ..lazy_dataclass import dataclass
 from ..location import HasLocation
 from ..ops.flows import (
@@ -103,6 +105,11 @@ def _updated(value: Value, depth: int) -> Value:
             if init is None:
                 return value
             value = made.operands[init]
+        elif is_kernel(made):
+            copied = copied_operands(made).get(value.index)
+            if copied is None:
+                return value
+            value = made.operands[copied]
         elif made.op.is_structured and depth:
             flow = in_place_flows(made, depth - 1)[value.index]
             if flow is None:

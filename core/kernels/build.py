@@ -25,7 +25,14 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, Type, scalar
-from .guarded_ops import CheckIndex, CopyBuffer, FillBuffer, LoadWhere, StoreWhere
+from .guarded_ops import (
+    CheckIndex,
+    CopyBuffer,
+    FillBuffer,
+    LoadWhere,
+    ReshapeBuffer,
+    StoreWhere,
+)
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
 from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt, buffer_of
@@ -204,6 +211,12 @@ class KernelBuilder:
     def copy(self, source: Value, target: Value) -> None:
         """Append that a buffer is copied to another."""
         self._act(CopyBuffer(), source, target)
+
+    def reshape(self, buffer: Value, type: TensorType) -> Value:
+        """Append that a buffer has the axes of `type`; nothing if it has them."""
+        if buffer_of("reshapeBuffer", buffer.type) == type:
+            return buffer
+        return self.emit_typed(ReshapeBuffer(type), PointerType(type), buffer)
 
     def prefetch(self, buffer: Value, *indices: AnyIndex) -> None:
         """Append that an element is brought to the nearest cache."""

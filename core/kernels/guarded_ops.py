@@ -18,12 +18,12 @@ import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.effect import Effect
-from ..ir.instruction import Op, Pure
+from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..ops.forms import Pointwise
 from ..stage import Stage, Stages
-from ..types import BOOL, I64, Array, TensorType, Type, scalar
-from .ops import IndexedAccess, buffer_of, check_active, require_inside
+from ..types import BOOL, I64, Array, PointerType, TensorType, Type, scalar
+from .ops import IndexedAccess, Kernel, buffer_of, check_active, require_inside
 
 _SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
 
@@ -223,11 +223,42 @@ class CopyBuffer(Op):
         return ()
 
 
+@dataclass(frozen=True)
+class ReshapeBuffer(Pure):
+    """The same buffer with other axes: its elements in their order."""
+
+    name: ClassVar[str] = "reshapeBuffer"
+    syntax: ClassVar[str] = "reshapeBuffer {buffer} as {type}"
+    takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = _SCHEDULE
+    type: TensorType
+
+    def infer(self, buffer: Type) -> PointerType:
+        tensor = buffer_of(self.name, buffer)
+        if (tensor.size, tensor.dtype) != (self.type.size, self.type.dtype):
+            raise ShapeError(f"reshapeBuffer cannot give a {tensor} the axes of a {self.type}")
+        return PointerType(self.type)
+
+    def evaluate(self, buffer: Array) -> Array:
+        return buffer.reshape(self.type.shape)
+
+
 GUARDED: tuple[type[Op], ...] = (
     *(LoadWhere, StoreWhere, IsInside, CheckIndex),
-    *(ExtractLane, FillBuffer, CopyBuffer),
+    *(ExtractLane, FillBuffer, CopyBuffer, ReshapeBuffer),
 )
 """The ops of this module, which only kernels have."""
+
+
+def copied_operands(kernel: Instruction[Kernel]) -> dict[int, int]:
+    """The operands that results of a kernel begin with, by the number of the result: it updates these."""
+    block, count = kernel.regions[0].entry, len(kernel.operands)
+    numbers = {buffer: number for number, buffer in enumerate(block.arguments)}
+    return {
+        numbers[one.operands[1]] - count: numbers[one.operands[0]]
+        for one in block.instructions
+        if isinstance(one.op, CopyBuffer) and all(buffer in numbers for buffer in one.operands)
+    }
 
 
 def _index_type(name: str, type: Type) -> TensorType:

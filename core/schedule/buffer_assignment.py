@@ -157,7 +157,7 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
         return replaced_operands(instruction)[result.index] is operand
     if isinstance(op, Kernel):
         uses = [n for n, x in enumerate(instruction.operands) if base_of(x) is operand]
-        return len(uses) == 1 and (uses[0], result.index) in op.overwriting
+        return bool(uses) and all((n, result.index) in op.overwriting for n in uses)
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
     written = op.outputs[result.index]

@@ -13,8 +13,9 @@ Conditions, clipped indices and checks stand at the level of the loops that thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, partial
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..ir.instruction import Op
 from ..kernels.build import KernelBuilder
 from ..kernels.guarded_ops import ExtractLane, IsInside
 from ..kernels.indices import IndexSum
-from ..kernels.ops import LaneNumbers, ReduceLanes
+from ..kernels.ops import LaneNumbers, ReduceLanes, buffer_of
 from ..kernels.pairs import add_in_excess
 from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
@@ -69,9 +70,12 @@ class ElementPlace:
         return any(value.tensor.rank for index in self.at for value in index.terms)
 
 
+NO_ROW: Final = IndexSum(0, {})
+
+
 @dataclass
 class NestAccessWriter:
-    """Writes loads, stores and indices of a nest; `buffers` are those of its operands."""
+    """Writes loads, stores and indices of a nest; `buffers` are those of its operands and results."""
 
     build: KernelBuilder
     levels: NestLevels
@@ -80,12 +84,13 @@ class NestAccessWriter:
     """By the value of the body: what is known where the writer is."""
     lanes: int = 1
     active: int = 1
-    outputs: list[Value] = field(default_factory=list[Value])
-    """The buffers of its results, by default those of the kernel."""
+    windows: Mapping[Value, int] = field(default_factory=dict[Value, int])
+    """The buffers that have room for one block of rows, one row after the other, and the elements of a row."""
+    first_row: IndexSum = NO_ROW
+    """Of the block that the loops are at."""
 
     def __post_init__(self) -> None:
         op = self.levels.op
-        self.outputs = self.outputs or list(self.build.outputs)
         self.at = [IndexSum(0, {})] * len(op.extents)
         self.ranges = {axis: (0, extent - 1) for axis, extent in enumerate(op.extents)}
         self.read_indices: dict[int, Value] = {}
@@ -99,7 +104,7 @@ class NestAccessWriter:
     def result(self, number: int) -> Value:
         """The buffer that an output is written to."""
         within = self.levels.op.outputs[number].within
-        return self.outputs[number if within is None else within]
+        return self.buffers[self.levels.instruction.results[number if within is None else within]]
 
     # Indices.
 
@@ -205,6 +210,19 @@ class NestAccessWriter:
         lanes, steps = (self.lanes, steps) if moves else (0, [])
         return ElementPlace(tuple(at), lanes, tuple(steps), condition, is_computed)
 
+    def _in_window(self, place: ElementPlace, shape: Shape, buffer: Value) -> ElementPlace:
+        """The same element in a buffer that has room for one block of rows."""
+        row = self.windows.get(buffer)
+        if row is None:
+            return place
+        at, step, stride = self.first_row, 0, 1
+        at = IndexSum(0, {}).plus(at, -row)
+        for number in reversed(range(len(shape))):
+            at = at.plus(place.at[number], stride)
+            step += place.steps[number] * stride if place.lanes else 0
+            stride *= shape[number]
+        return replace(place, at=(at,), steps=(step,) if place.lanes else ())
+
     def _both(self, x: Value, y: Value) -> Value:
         wider = x if x.tensor.rank else y
         return self.emit(And(), wider.tensor, x, y)
@@ -215,7 +233,8 @@ class NestAccessWriter:
         place = self._place(self.levels.indices[number], operand.tensor, access.bounds)
         if place is None:
             return self.build.constant(operand.tensor.dtype, 0)
-        return self._load(place, self.buffers[operand])
+        buffer = self.buffers[operand]
+        return self._load(self._in_window(place, operand.tensor.shape, buffer), buffer)
 
     def _load(self, place: ElementPlace, buffer: Value) -> Value:
         active = self.active % self.lanes if place.lanes else 0
@@ -237,13 +256,14 @@ class NestAccessWriter:
         if place is None:
             return
         buffer = self.result(target.number)
+        place = self._in_window(place, written.type.shape, buffer)
         if not place.lanes and value.tensor.rank:
             value = self._one_value(written.combinator, value)
         elif place.lanes and not value.tensor.rank:
             wide = type_of(value.tensor.dtype, self.lanes)
             value = self.emit(Broadcast((self.lanes,)), wide, value)
         is_joined = target.joins or target.is_scattered
-        if is_joined and place.lanes and not self._is_consecutive(place, written.type.shape):
+        if is_joined and place.lanes and not self._is_consecutive(place, _shape_of(buffer)):
             for lane in range(self.active):
                 one = self._lane_of(place, lane)
                 self._update(target, one, buffer, self.lane(value, lane))
@@ -340,6 +360,10 @@ class NestAccessWriter:
     def emit(self, op: Op, type: TensorType, *operands: Value) -> Value:
         """Append an op whose result's type is known: asking the op for it takes longer than all else."""
         return self.build.emit_typed(op, type, *operands)
+
+
+def _shape_of(buffer: Value) -> Shape:
+    return buffer_of("storeAt", buffer.type).shape
 
 
 def logical(combinator: Combinator, dtype: DType) -> Combinator:

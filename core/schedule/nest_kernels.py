@@ -6,13 +6,15 @@ decided here as well (`is_parallel`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from types import MappingProxyType
 
 from ..compute.bodies import base_of
 from ..compute.footprint import Footprint, footprint
 from ..compute.index_maps import axes_of, is_injective
-from ..ir import Block, Builder, Instruction
+from ..ir import Block, Builder, Instruction, Value
 from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
@@ -22,9 +24,10 @@ from ..types import I64, DType
 from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
 from .group import GroupedInstruction
+from .group_kernels import write_group
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
-from .ops import Loops, compensated_outputs
+from .ops import Loops, compensated_outputs, row_block
 from .shared_loops import blocks_of_work, nanoseconds_of
 from .summation import kept_axes, scattered_sums
 from .switches import is_enabled
@@ -32,24 +35,45 @@ from .target import Target
 
 
 def write_nest_kernels(
-    steps: Sequence[GroupedInstruction], target: Target, *, in_body: bool = False
+    steps: Sequence[GroupedInstruction],
+    target: Target,
+    contracted: AbstractSet[Value] = frozenset(),
+    ahead: Mapping[Instruction, Sequence[int]] = MappingProxyType({}),
 ) -> list[GroupedInstruction]:
-    """The same instructions, with kernels in the places of nests that have no reason to stay.
+    """The same instructions, with kernels in the places of nests, and groups of nests, that have no reason to stay.
 
-    Sums at indices that are read, which are compensated, have no other form.  Other updates stay nests in bodies of
-    structured instructions, whose buffers are decided for nests: as a kernel one copies the whole array there.
+    `contracted` is what has room for one block of rows, `ahead` the outputs whose rows are fetched a block ahead.
+    Sums at indices that are read, which are compensated, have no other form.
     """
     is_on = is_enabled("nests")
-    return [
-        _written(step, target)
-        if _is_scattered(step) or (is_on and not (in_body and _is_update(step)))
-        else step
-        for step in steps
-    ]
+    found: list[GroupedInstruction] = []
+    for part in _groups_of(steps):
+        nests = [(step.instruction, step.loops) for step in part if step.loops is not None]
+        if not nests or nests[0][1].group < 0:
+            found += [
+                _written(step, target) if is_on or _is_scattered(step) else step for step in part
+            ]
+        elif is_on and not any(reason for one in nests for reason in reasons(*one)):
+            grain = _grain_of_group(nests)
+            found += write_group(part, contracted, ahead, has_fma=target.fma, grain=grain)
+        else:
+            found += part
+    return found
 
 
-def _is_update(step: GroupedInstruction) -> bool:
-    return step.loops is not None and any(w.init is not None for w in step.loops.outputs)
+def _groups_of(steps: Sequence[GroupedInstruction]) -> Iterator[list[GroupedInstruction]]:
+    """Each group from its first member to its last, and all else one by one."""
+    last = {
+        step.loops.group: n
+        for n, step in enumerate(steps)
+        if step.loops is not None and step.loops.group >= 0
+    }
+    position = 0
+    while position < len(steps):
+        loops = steps[position].loops
+        end = position if loops is None else last.get(loops.group, position)
+        yield list(steps[position : end + 1])
+        position = end + 1
 
 
 def _is_scattered(step: GroupedInstruction) -> bool:
@@ -58,9 +82,6 @@ def _is_scattered(step: GroupedInstruction) -> bool:
 
 def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
     """Why a nest is written by jit."""
-    op = loops
-    if loops.group >= 0:
-        yield "it shares its outermost loop with others"
     if compensated_outputs(loops):
         yield "it adds to sums over rows in memory"
     if _shares_totals(instruction, loops):
@@ -70,8 +91,8 @@ def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
         if not stands_in_kernels(computed.op):
             yield f"{computed.op.name} stands in the body"
     read = {operand.tensor.dtype for operand in instruction.operands}
-    narrow = any(w.type.dtype in read and _is_narrow_integer(w.type.dtype) for w in op.outputs)
-    if loops.lanes > 1 and narrow and selects_by_place(body, len(op.extents)):
+    narrow = any(w.type.dtype in read and _is_narrow_integer(w.type.dtype) for w in loops.outputs)
+    if loops.lanes > 1 and narrow and selects_by_place(body, len(loops.extents)):
         yield "LLVM gets wrong what is selected by place and written over an operand"
 
 
@@ -118,10 +139,11 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
         )
     )
     build = KernelBuilder([x.tensor for x in operands], [w.type for w in loops.own_outputs])
-    buffers = dict(zip(operands, build.operands, strict=True))
+    results = instruction.results
+    buffers = dict(zip((*operands, *results), (*build.operands, *build.outputs), strict=True))
     NestLoopWriter(build, levels, buffers, grain=_grain(instruction, loops)).write()
-    results = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
-    streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in results)]
+    places = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
+    streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in places)]
     fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})
     pairs = [
         (number, result.index)
@@ -171,10 +193,23 @@ def _updates_apart(loops: Loops, outer: int) -> bool:
 
 def _grain(instruction: Instruction, loops: Loops) -> int:
     """Points of the outermost loop that are a block of those that threads share; 0 if one thread runs them all."""
-    blocks = blocks_of_work(nanoseconds_of(instruction, loops))
     outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
-    if blocks < 2 or outer is None or not is_parallel(loops, outer):
+    if outer is None or not is_parallel(loops, outer):
         return 0
     unit = loops.lanes if outer == loops.vector else 1
-    done = loops.extents[outer] - loops.extents[outer] % unit
-    return -(-done // (blocks * unit)) * unit
+    return _points_of_block(loops.extents[outer], unit, nanoseconds_of(instruction, loops))
+
+
+def _grain_of_group(nests: Sequence[tuple[Instruction, Loops]]) -> int:
+    """The same of the loop that nests share, which may be over blocks."""
+    if not all(is_parallel(loops, loops.order[0]) for _, loops in nests):
+        return 0
+    loops = nests[0][1]
+    work = sum(nanoseconds_of(*one) for one in nests)
+    return _points_of_block(loops.extents[loops.order[0]], row_block(loops) or 1, work)
+
+
+def _points_of_block(extent: int, unit: int, nanoseconds: float) -> int:
+    """Whole units, where a loop over so many points takes so long; 0 if it is too short to be shared."""
+    blocks = blocks_of_work(nanoseconds)
+    return -(-(extent - extent % unit) // (blocks * unit)) * unit if blocks > 1 else 0

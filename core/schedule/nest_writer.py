@@ -40,7 +40,10 @@ from .nest_levels import WrittenResult
 
 @dataclass(frozen=True, slots=True)
 class AxisBlock:
-    """A block of an axis: so many points from `start` on; or, without it, all those from `length` on, in no round."""
+    """A block of an axis: so many points from `start` on; or, without it, all those from `length` on, in no round.
+
+    A block that begins at a constant may have points that are in no round.
+    """
 
     start: IndexSum | None
     length: int
@@ -110,16 +113,16 @@ class NestLoopWriter(NestAccessWriter):
         """What stands in front of the loops: results begin with an operand, or with one number."""
         levels, op = self.levels, self.levels.op
         for number, written in enumerate(op.own_outputs):
-            buffer, dtype = self.result(number), written.type.dtype
+            dtype = written.type.dtype
             if written.init is not None:
                 source = self.buffers[levels.instruction.operands[written.init]]
-                if source is not buffer:
-                    self.build.copy(source, buffer)
+                if source is not self.result(number):
+                    self.build.copy(source, self.result(number))
                 if number in self.excesses:
                     self.build.fill(self.excesses[number], self.build.constant(dtype, 0))
             elif needs_fill(number, written, op):
                 nothing = identity_of(written.combinator, dtype)
-                self.build.fill(buffer, self.build.constant(dtype, nothing))
+                self.build.fill(self.result(number), self.build.constant(dtype, nothing))
         for value, literal in levels.literals.items():
             if value in levels.uses and 0 not in op.extents:
                 type = scalar(literal.type.dtype)
@@ -196,6 +199,10 @@ class NestLoopWriter(NestAccessWriter):
             carried = self.write_step(level, at, wide, count - whole, carried)
         return carried
 
+    def round_of(self, level: int) -> int:
+        """The points of a round of the loop at a level."""
+        return self._step(level) * self._copies(level)
+
     def _step(self, level: int) -> int:
         return self.levels.op.lanes if level == self.levels.vector else 1
 
@@ -206,7 +213,7 @@ class NestLoopWriter(NestAccessWriter):
 
     def _in_rounds(self, level: int, count: int) -> int:
         """How many of so many points whole rounds cover."""
-        return count - count % (self._step(level) * self._copies(level))
+        return count - count % self.round_of(level)
 
     @property
     def _reduces_lanes(self) -> bool:
@@ -226,7 +233,7 @@ class NestLoopWriter(NestAccessWriter):
                 found += self.write_step(level, at.plus(copy * lanes), lanes, lanes, part)
             return found
 
-        totals = self._repeat(level, start, count, lanes * copies, totals, write_round)
+        totals = self.repeat(level, start, count, lanes * copies, totals, write_round)
         parts = [totals[k * width : (k + 1) * width] for k in range(copies)]
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -234,7 +241,7 @@ class NestLoopWriter(NestAccessWriter):
             parts = [self._joined(targets, x, y) for x, y in pairs] + odd
         return parts[0]
 
-    def _repeat(
+    def repeat(
         self,
         level: int,
         start: IndexSum,
@@ -285,7 +292,7 @@ class NestLoopWriter(NestAccessWriter):
             return self._write_block(level, AxisBlock(at, block), totals)
 
         if whole:
-            carried = self._repeat(level, start, whole, block, carried, write)
+            carried = self.repeat(level, start, whole, block, carried, write)
         if whole < length:
             carried = self._write_block(
                 level, AxisBlock(start.plus(whole), length - whole), carried
@@ -331,6 +338,8 @@ class NestLoopWriter(NestAccessWriter):
         extent = self.levels.op.extents[self.levels.axes[level]]
         if span.start is None:
             return self._write_rest(level, 0, span.length, extent, carried)
+        if self._in_rounds(level, span.length) < span.length:
+            return self._write_part(level, span.start.constant, span.length, carried)
         return self._write_rounds(level, span.start, span.length, self._copies(level), carried)
 
     # Reductions.

@@ -187,10 +187,12 @@ def _schedule_block(
     ]
     steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
     steps = fetch_streams(widen_vectors(steps, target), target)
-    steps = write_nest_kernels(steps, target, in_body=body.owner is not None)
-    instructions = [step.instruction for step in steps]
     contracted = contract(steps)
     ahead = outputs_ahead(steps, contracted, target)
+    steps = write_nest_kernels(steps, target, contracted.keys(), ahead)
+    instructions = [step.instruction for step in steps]
+    left = {result for i in instructions for result in i.results}
+    contracted = {value: place for value, place in contracted.items() if value in left}
     ops = [_decided(step, ahead.get(step.instruction, ())) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(

@@ -19,6 +19,8 @@ import numpy as np
 from ...core.compute.bodies import base_of
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Place, Value
+from ...core.kernels.guarded_ops import copied_operands
+from ...core.kernels.ops import is_kernel
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.schedule.buffer_assignment import replaced_operands
@@ -261,6 +263,10 @@ def _updated(instruction: Instruction) -> Sequence[Value | None]:
     """For each result the base in whose place it is updated, if both have the same: then both have one address."""
     if instruction.op.is_structured:
         return replaced_operands(instruction)
+    if is_kernel(instruction):
+        copied = copied_operands(instruction)
+        numbers = [copied.get(result.index) for result in instruction.results]
+        return [None if n is None else base_of(instruction.operands[n]) for n in numbers]
     if not is_loops(instruction):
         return [None] * len(instruction.results)
     inits = [written.init for written in instruction.op.own_outputs]

@@ -20,6 +20,7 @@ from ...core.kernels.guarded_ops import (
     FillBuffer,
     IsInside,
     LoadWhere,
+    ReshapeBuffer,
     StoreWhere,
 )
 from ...core.kernels.ops import (
@@ -398,6 +399,10 @@ def _write_copy(k: _KernelWriter, instruction: Instruction[CopyBuffer]) -> None:
     write_copy(k.w, k.values[source], k.values[target], tensor)
 
 
+def _write_reshape(k: _KernelWriter, instruction: Instruction[ReshapeBuffer]) -> None:
+    k.values[instruction.result] = k.values[instruction.operands[0]]
+
+
 def _write_allocate(k: _KernelWriter, instruction: Instruction[AllocateLocal]) -> None:
     type = instruction.op.type
     k.values[instruction.result] = k.w.allocate(memory_type(type.dtype), max(type.size, 1))
@@ -487,6 +492,7 @@ _RULES: Final[Mapping[type[Op], _Rule]] = MappingProxyType(
         ExtractLane: _write_lane,
         FillBuffer: _write_fill,
         CopyBuffer: _write_copy,
+        ReshapeBuffer: _write_reshape,
         Literal: _write_literal,
         Broadcast: _write_broadcast,
     }

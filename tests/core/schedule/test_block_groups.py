@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -10,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute.bodies import base_of
-from nnkit.core.compute.contracted import block_bytes_of, bytes_of_block
 from nnkit.core.compute.footprint import Footprint
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.ir import Builder, Function, Value
+from nnkit.core.ir import Builder, Function, Module, Stage, Value
+from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.ops import AllocateLocal, PrefetchAt, executed, is_kernel
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -28,12 +30,17 @@ from nnkit.core.ops import (
     Slice,
     Transpose,
 )
-from nnkit.core.schedule import block_groups, idle_outputs
+from nnkit.core.ops.nest import Output
+from nnkit.core.schedule import block_groups, idle_outputs, plan
+from nnkit.core.schedule.group import GroupedInstruction
+from nnkit.core.schedule.group_buffers import GroupBuffers, Member
+from nnkit.core.schedule.nest_kernels import write_nest_kernels
 from nnkit.core.schedule.ops import Loops
-from nnkit.core.schedule.plan import arena_bytes, schedule
+from nnkit.core.schedule.plan import arena_bytes
 from nnkit.core.schedule.switches import VARIABLE
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, f32, module_of, results
 from tests.jit.emit.running import run, run_all
@@ -102,99 +109,151 @@ class Rows:
                 return b.emit(Add(), turned, x)
 
 
-def scheduled(program: Rows, *, is_fused: bool, bytes: int) -> Function:
-    module = module_of(program, f32(program.rows, 1), f32(program.rows, 3))
+class Decided(NamedTuple):
+    """What a schedule decides of groups, before they are kernels."""
+
+    blocks: int
+    """Nests that go through their rows block by block."""
+    rooms: int
+    """What has room for one block, or one row."""
+    ahead: list[tuple[Value, Output]]
+    """The outputs whose rows are fetched a block ahead, and the results that they are in."""
+
+
+def decide(steps: Sequence[GroupedInstruction], *rest: Any) -> Decided:
+    """Asserts that what has room for one block overlaps nothing that a later member reads."""
+    contracted, ahead = rest
+    found = list[tuple[Value, Output]]()
+    groups: dict[int, list[Member]] = {}
+    for step in steps:
+        instruction, loops = step.instruction, step.loops
+        if loops is None:
+            continue
+        if loops.group >= 0:
+            groups.setdefault(loops.group, []).append(Member(instruction, loops))
+        for number in ahead.get(instruction, ()):
+            written = loops.outputs[number]
+            found.append((instruction.results[written.within or number], written))
+    rooms = 0
+    for members in groups.values():
+        group = GroupBuffers(members, contracted)
+        rooms += len(group.rooms)
+        for (value, room), (other, same) in itertools.combinations(group.rooms.items(), 2):
+            lives = [life(x, members) for x in (value, other)]
+            assert room[0] != same[0] or not set(lives[0]) & set(lives[1])
+        for value, home in group.homes.items():
+            assert life(value, members)[-1] == life(home, members)[0]
+    blocks = sum(max(m.loops.blocks, default=0) >= 32 for g in groups.values() for m in g)
+    return Decided(blocks, rooms, found)
+
+
+def life(value: Value, members: Sequence[Member]) -> range:
+    """The members from the one that makes a value to the last that reads it."""
+    touching = [n for n, m in enumerate(members) if value in m.nest.results or m.reads(value)]
+    return range(touching[0], touching[-1] + 1)
+
+
+def scheduled(
+    build: Callable[..., Any], *types: TensorType, is_fused: bool, target: Target
+) -> tuple[Function, Decided]:
+    """The function with its kernels, inside of whose buffers all accesses are."""
+    module = module_of(build, *types)
     generate_compute(module)
     if is_fused:
         fuse(module)
+    decided = list[Decided]()
+
+    def write(
+        steps: Sequence[GroupedInstruction], target: Target, *rest: Any
+    ) -> list[GroupedInstruction]:
+        decided.append(decide(steps, *rest))
+        return write_nest_kernels(steps, target, *rest)
+
     with (
         mock.patch.object(block_groups, "_SHARE", 1),
         mock.patch.object(idle_outputs, "LEAST_BYTES", 0),
+        mock.patch.object(plan, "write_nest_kernels", write),
     ):
-        schedule(module, Target(vector_bytes=bytes, l1_bytes=256, l2_bytes=4096))
+        plan.schedule(module, target)
     verify(module)
     text = print_module(module)
     assert print_module(parse_module(text)) == text
-    return module.functions["main"]
+    for instruction in module.functions["main"].entry.instructions:
+        assert not isinstance(instruction.op, Loops)
+        if is_kernel(instruction):
+            assert not list(accesses_outside(instruction.regions[0].entry))
+    return module.functions["main"], decided[0]
 
 
-def blocks_in(function: Function) -> int:
-    loops = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)]
-    return sum(op.group >= 0 and max(op.blocks, default=0) >= 32 for op in loops)
+def rows_scheduled(
+    program: Rows, *, is_fused: bool = False, bytes: int = 32
+) -> tuple[Function, Decided]:
+    types = f32(program.rows, 1), f32(program.rows, 3)
+    target = Target(vector_bytes=bytes, l1_bytes=256, l2_bytes=4096)
+    return scheduled(program, *types, is_fused=is_fused, target=target)
 
 
-def check_rooms(function: Function) -> int:
-    """Asserts that what has room for one block overlaps nothing that a later member reads; how many there are."""
-    steps = function.entry.instructions
-    lives: dict[int, list[tuple[range, range]]] = {}
-    for position, maker in enumerate(steps):
-        if not isinstance(maker.op, Loops):
-            continue
-        for result, place in zip(maker.results, maker.placement.results, strict=True):
-            if place.space == "block":
-                reads = [n for n, i in enumerate(steps) if result in map(base_of, i.operands)]
-                room = range(place.offset, place.offset + bytes_of_block(result, maker.op))
-                life = range(position, max(reads) + 1)
-                lives.setdefault(maker.op.group, []).append((room, life))
-    for members in lives.values():
-        for (room, life), (other, time) in itertools.combinations(members, 2):
-            assert not (set(room) & set(other) and set(life) & set(time))
-    assert block_bytes_of(steps) == max((r.stop for m in lives.values() for r, _ in m), default=0)
-    return sum(map(len, lives.values()))
+def local_bytes(function: Function) -> int:
+    """What kernels have on the stack."""
+    ops = [one.op for i in function.entry.instructions if is_kernel(i) for _, one in executed(i)]
+    return sum(op.type.bytes for op in ops if isinstance(op, AllocateLocal))
 
 
 @pytest.mark.parametrize("rows", [320, 331])
 def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = contracted = 0
+    blocks = rooms = 0
     for seed in range(4):
         is_fused, bytes = seed % 4 == 0, 16 << seed % 3
-        module = module_of(Rows(seed, rows), f32(rows, 1), f32(rows, 3))
+        program = Rows(seed, rows)
+        module = module_of(program, f32(rows, 1), f32(rows, 3))
         arguments = arguments_for(module)
         expected = results(module, arguments)
         monkeypatch.setenv(VARIABLE, "blocks")
-        alone = scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+        alone, decided = rows_scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+        assert not decided.blocks
         monkeypatch.delenv(VARIABLE)
-        grouped = scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
-        assert not blocks_in(alone)
-        found += blocks_in(grouped)
-        contracted += check_rooms(grouped)
+        grouped, decided = rows_scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+        blocks, rooms = blocks + decided.blocks, rooms + decided.rooms
         with sharing_everything():
             shared = run(grouped, arguments)
-        found_all = *run_all([alone, grouped], arguments), shared, expected
-        for one, other, third, exact in zip(*found_all, strict=True):
+        scheduled_module = Module(stage=Stage.SCHEDULE)
+        scheduled_module.add(grouped)
+        evaluated = results(scheduled_module, arguments)
+        found_all = *run_all([alone, grouped], arguments), shared, evaluated, expected
+        for one, other, third, *exact in zip(*found_all, strict=True):
             np.testing.assert_array_equal(one, other)
             np.testing.assert_array_equal(one, third)
-            np.testing.assert_allclose(exact, other, rtol=1e-4, atol=1e-4)
-    assert found > 10
-    assert contracted > 10
+            for by_definition in exact:
+                np.testing.assert_allclose(by_definition, other, rtol=1e-4, atol=1e-4)
+    assert blocks > 10
+    assert rooms > 10
 
 
 def test_rows_of_large_results_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once for all members that write there, and never those of what has room for a block."""
-    function = scheduled(Rows(2, 3200), is_fused=False, bytes=32)
-    ahead = [
-        (instruction.op.group, instruction.results[written.within or number], written)
-        for instruction in function.entry.instructions
-        if isinstance(instruction.op, Loops)
-        for number, written in enumerate(instruction.op.outputs)
-        if number in instruction.op.ahead
-    ]
-    assert ahead
-    for _, result, written in ahead:
+
+    def fetches(function: Function) -> int:
+        loops = [i for k in function.entry.instructions if is_kernel(k) for _, i in executed(k)]
+        bodies = [i.regions[0].entry.instructions for i in loops if i.regions]
+        return sum(len(b) == 2 and isinstance(b[0].op, PrefetchAt) for b in bodies)
+
+    function, decided = rows_scheduled(Rows(2, 3200))
+    assert decided.ahead and fetches(function) == len(decided.ahead)
+    for _, written in decided.ahead:
         assert written.type.bytes > 4096
-        assert result.producer and result.producer.placement.results[result.index].space != "block"
+    assert local_bytes(function)
     monkeypatch.setenv(VARIABLE, "prefetch")
-    alone = scheduled(Rows(2, 3200), is_fused=False, bytes=32)
-    assert not any(i.op.ahead for i in alone.entry.instructions if isinstance(i.op, Loops))
+    alone, decided = rows_scheduled(Rows(2, 3200))
+    assert not decided.ahead and not fetches(alone)
 
 
 def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "contract")
-    whole = scheduled(Rows(1, 3200), is_fused=False, bytes=32)
-    assert not check_rooms(whole)
+    whole, decided = rows_scheduled(Rows(1, 3200))
+    assert not decided.rooms and not local_bytes(whole)
     monkeypatch.delenv(VARIABLE)
-    function = scheduled(Rows(1, 3200), is_fused=False, bytes=32)
-    assert arena_bytes(function) + block_bytes_of(function.entry.instructions) < arena_bytes(whole)
+    function, _ = rows_scheduled(Rows(1, 3200))
+    assert arena_bytes(function) + local_bytes(function) < arena_bytes(whole)
 
 
 def chain(b: Builder, x: Value) -> Value:
@@ -206,19 +265,13 @@ def chain(b: Builder, x: Value) -> Value:
 def test_a_group_over_rows_has_room_for_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its members go through their rows as before, to the bit."""
     arguments = arguments_for(module_of(chain, f32(80, 130)))
-
-    def function() -> Function:
-        module = module_of(chain, f32(80, 130))
-        generate_compute(module)
-        with mock.patch.object(block_groups, "_LEAST_FOLDED", 1):
-            schedule(module, Target(vector_bytes=32, l1_bytes=256, l2_bytes=20000))
-        verify(module)
-        return module.functions["main"]
-
-    folded = function()
+    target = Target(vector_bytes=32, l1_bytes=256, l2_bytes=20000)
+    monkeypatch.setattr(block_groups, "_LEAST_FOLDED", 1)
+    folded, decided = scheduled(chain, f32(80, 130), is_fused=False, target=target)
+    assert decided.rooms == 9
     monkeypatch.setenv(VARIABLE, "contract")
-    whole = function()
-    assert check_rooms(folded) == 9 and not check_rooms(whole)
+    whole, decided = scheduled(chain, f32(80, 130), is_fused=False, target=target)
+    assert not decided.rooms
     assert arena_bytes(folded) < arena_bytes(whole) // 10
     expected, found = run_all([whole, folded], arguments)
     with sharing_everything():
