@@ -6,7 +6,8 @@
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
-All derive from `NNKitError` and from the builtin a Python user expects.
+All derive from `NNKitError` and from the builtin a Python user expects.  The one warning, `PerformanceWarning`, is of
+what is right and slow.
 """
 
 from __future__ import annotations
@@ -140,3 +141,11 @@ class UnsupportedError(NNKitError, NotImplementedError):
 
 class InternalError(NNKitError, RuntimeError):
     """A bug of ours.  Please report it with the program that shows it."""
+
+
+class PerformanceWarning(UserWarning):
+    """What is right, and slower than it need be.
+
+    Example: a staged function that reads `getattr(config, name)` of a computed name, and so may depend on all that is
+    reached from `config`, which is looked at before each call.  Fix: write the name, or pass it as an argument.
+    """

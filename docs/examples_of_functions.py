@@ -261,6 +261,7 @@ EXAMPLES = {
     "OutOfMemoryError": ">>> issubclass(OutOfMemoryError, MemoryError)",
     "OutputError": ">>> y = np.zeros(3, np.float32)\n>>> y.flags.writeable = False\n>>> g(t, out=y)",
     "ParseError": ">>> issubclass(ParseError, ValueError)",
+    "PerformanceWarning": ">>> issubclass(PerformanceWarning, UserWarning)",
     "RankError": ">>> Tensor2D(np.zeros(3))",
     "RecursionDepthError": ">>> issubclass(RecursionDepthError, RecursionError)",
     "ShapeError": ">>> f(t, Tensor1D([1.0, 2.0], f32))",

@@ -18,6 +18,7 @@ import io
 import re
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -432,6 +433,7 @@ def _failed(name: str, example: str, error: Exception) -> None:
 
 
 def main() -> None:
+    warnings.filterwarnings("ignore", category=nk.PerformanceWarning)  # of `eval` in `together`
     text = "\n".join(page()) + "\n"
     for name in missing():
         print(f"docs/functions.md: {name}: {REMEDY}", file=sys.stderr)

@@ -56,7 +56,8 @@ _HOMES = {
     "debugging": "debug_nans",
     "core.errors": """
         CheckError DTypeError DifferentiationError DonationError IndexOutOfRangeError InternalError
-        NNKitError NonFiniteError OutOfMemoryError OutputError ParseError RankError RecursionDepthError ShapeError
+        NNKitError NonFiniteError OutOfMemoryError OutputError ParseError PerformanceWarning RankError
+        RecursionDepthError ShapeError
         StagingError TrapError UnsupportedError
         VerifyError""",
     "diagonals": "diag diag_indices diagonal trace tri tril triu",

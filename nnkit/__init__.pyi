@@ -11615,6 +11615,7 @@ class ParseError(NNKitError, ValueError): ...
 class VerifyError(NNKitError, ValueError): ...
 class UnsupportedError(NNKitError, NotImplementedError): ...
 class InternalError(NNKitError, RuntimeError): ...
+class PerformanceWarning(UserWarning): ...
 __version__: str
 __all__ = [
     '__version__', 'celu', 'elu', 'gelu', 'hard_sigmoid', 'hard_swish', 'hard_tanh',
@@ -11629,19 +11630,19 @@ __all__ = [
     'cond', 'fix', 'fori', 'while_loop', 'zip_with', 'Spec', 'spec', 'LoopSchedule',
     'debug_nans', 'CheckError', 'DTypeError', 'DifferentiationError', 'DonationError',
     'IndexOutOfRangeError', 'InternalError', 'NNKitError', 'NonFiniteError', 'OutOfMemoryError',
-    'OutputError', 'ParseError', 'RankError', 'RecursionDepthError', 'ShapeError',
-    'StagingError', 'TrapError', 'UnsupportedError', 'VerifyError', 'diag', 'diag_indices',
-    'diagonal', 'trace', 'tri', 'tril', 'triu', 'differentiate_as', 'dropout', 'donate',
-    'MemoryAnalysis', 'gradient', 'gradient_dynamic', 'value_and_gradient', 'diff', 'interp',
-    'polyval', 'trapezoid', 'hvp', 'jvp', 'taylor', 'vjp', 'hessian', 'jacobian', 'linalg',
-    'LinearMap', 'Linearization', 'linearize', 'HalfSignature', 'Residual', 'Residuals',
-    'Saved', 'ValueInfo', 'Halves', 'Split', 'saved', 'split', 'acos', 'acosh', 'add', 'asin',
-    'asinh', 'atan', 'atan2', 'atanh', 'cbrt', 'ceil', 'copysign', 'cos', 'cosh', 'degrees',
-    'digamma', 'div', 'erf', 'erfc', 'exp', 'exp2', 'expm1', 'floor', 'floor_divide', 'fmod',
-    'heaviside', 'hypot', 'lgamma', 'log', 'log10', 'log1p', 'log2', 'logaddexp', 'maximum',
-    'minimum', 'mod', 'modulo', 'mul', 'negate', 'power', 'radians', 'reciprocal', 'relu',
-    'remainder', 'rint', 'rsqrt', 'sigmoid', 'sign', 'sin', 'sinc', 'sinh', 'softplus', 'sqrt',
-    'square', 'sub', 'tan', 'tanh', 'trunc', 'truncate_divide', 'check', 'fixed_point',
+    'OutputError', 'ParseError', 'PerformanceWarning', 'RankError', 'RecursionDepthError',
+    'ShapeError', 'StagingError', 'TrapError', 'UnsupportedError', 'VerifyError', 'diag',
+    'diag_indices', 'diagonal', 'trace', 'tri', 'tril', 'triu', 'differentiate_as', 'dropout',
+    'donate', 'MemoryAnalysis', 'gradient', 'gradient_dynamic', 'value_and_gradient', 'diff',
+    'interp', 'polyval', 'trapezoid', 'hvp', 'jvp', 'taylor', 'vjp', 'hessian', 'jacobian',
+    'linalg', 'LinearMap', 'Linearization', 'linearize', 'HalfSignature', 'Residual',
+    'Residuals', 'Saved', 'ValueInfo', 'Halves', 'Split', 'saved', 'split', 'acos', 'acosh',
+    'add', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'cbrt', 'ceil', 'copysign', 'cos', 'cosh',
+    'degrees', 'digamma', 'div', 'erf', 'erfc', 'exp', 'exp2', 'expm1', 'floor', 'floor_divide',
+    'fmod', 'heaviside', 'hypot', 'lgamma', 'log', 'log10', 'log1p', 'log2', 'logaddexp',
+    'maximum', 'minimum', 'mod', 'modulo', 'mul', 'negate', 'power', 'radians', 'reciprocal',
+    'relu', 'remainder', 'rint', 'rsqrt', 'sigmoid', 'sign', 'sin', 'sinc', 'sinh', 'softplus',
+    'sqrt', 'square', 'sub', 'tan', 'tanh', 'trunc', 'truncate_divide', 'check', 'fixed_point',
     'callback', 'foreign', 'fn', 'arange', 'broadcast_to', 'concat', 'flip', 'full', 'iota',
     'matmul', 'one_hot', 'ones', 'ones_like', 'pad', 'select', 'stack', 'stop_gradient', 'take',
     'zeros', 'zeros_like', 'binary_cross_entropy', 'huber', 'kl_divergence', 'mse', 'smooth_l1',

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -100,13 +101,33 @@ def parameters_of(code: CodeType) -> list[str]:
 
 def looks_up_computed_names(code: CodeType) -> bool:
     """Whether it, or a function inside, reads a namespace under names that are not texts written there."""
+    return next(_computed_lookups(code), None) is not None
+
+
+def reflection_in(code: CodeType) -> tuple[str, CodeType, int] | None:
+    """The first instruction that may read any attribute or variable: what it names, its code, and where it is in it."""
+    return next(itertools.chain(_reflections(code), _computed_lookups(code)), None)
+
+
+def _computed_lookups(code: CodeType) -> Iterator[tuple[str, CodeType, int]]:
     instructions = [one for one in dis.get_instructions(code) if one.opname not in _BETWEEN]
     for k, one in enumerate(instructions):
         is_used = one.argval in NAMESPACES and (one.opname == "LOAD_GLOBAL" or one.opname in _ASKS)
         is_by_text = one.argval in _TEXTS_ONLY and _is_by_text(one.argval, instructions[k + 1 :])
         if is_used and not is_by_text:
-            return True
-    return any(looks_up_computed_names(one) for one in code.co_consts if inspect.iscode(one))
+            yield one.argval, code, one.offset
+    for inside in filter(inspect.iscode, code.co_consts):
+        yield from _computed_lookups(inside)
+
+
+def _reflections(code: CodeType) -> Iterator[tuple[str, CodeType, int]]:
+    for one in dis.get_instructions(code):
+        if one.opname == "MATCH_CLASS":
+            yield "match", code, one.offset
+        elif one.argval in REFLECTION and one.opname != "LOAD_CONST":
+            yield one.argval, code, one.offset
+    for inside in filter(inspect.iscode, code.co_consts):
+        yield from _reflections(inside)
 
 
 _BETWEEN: Final = ("EXTENDED_ARG", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS")

@@ -107,6 +107,8 @@ class Search:
     )
     counters: set[tuple[int, object]] = field(default_factory=set[tuple[int, object]])
     """Variables that are no constants."""
+    reflective: list[CodeType | None] = field(default_factory=list[CodeType | None])
+    """Code that may read attributes and variables under any name; None for an object that does, an `attrgetter`."""
     _names: dict[str, set[str | None]] = field(default_factory=dict[str, set[str | None]])
     """Attributes that code asks of whatever, and what it asks of them."""
     _is_reflective: bool = False
@@ -205,6 +207,7 @@ class Search:
         self._passed.append(held)
         if is_called_by_text(held):
             self._is_reflective = True
+            self.reflective.append(None)
         call = vars(class_of(held)).get("__call__")
         if isinstance(call, FunctionType):
             yield MethodType(call, held)
@@ -273,7 +276,7 @@ class Search:
         yield from function.__defaults__ or ()
         yield function.__kwdefaults__
         names = names_in(code)
-        self._note_names(names)
+        self._note_names(code, names)
         scope: dict[str, Any] = function.__globals__
         values = {**defaults_of(function), **(given or {})}
         if receiver is not None and code.co_argcount:
@@ -292,13 +295,15 @@ class Search:
             yield from self._attributes(value, attributes, names)
         yield from self._by_texts(code, names, cells, scope)
 
-    def _note_names(self, names: CodeNames) -> None:
+    def _note_names(self, code: CodeType, names: CodeNames) -> None:
         for name, after in names.attributes.items():
             if f".{name}" not in names.counters:
                 self._names.setdefault(name, set()).update(after)
         for name in names.identifiers:
             self._names.setdefault(name, set()).add(None)
-        self._is_reflective |= bool(names.mentioned & _REFLECTIVE)
+        if names.mentioned & _REFLECTIVE:
+            self._is_reflective = True
+            self.reflective.append(code)
 
     def _by_texts(
         self, code: CodeType, names: CodeNames, cells: Mapping[str, Any], scope: dict[str, Any]
@@ -319,6 +324,7 @@ class Search:
         for text in names.texts:
             yield sys.modules.get(text)
         if looks_up_computed_names(code):
+            self.reflective.append(code)
             yield from (self._slot(scope, one) for one in list(scope) if not one.startswith("_"))
 
     def _attributes(

@@ -56,6 +56,12 @@ class ReadVariable:
         """What tells places apart."""
         return id(self.holder), self.name
 
+    @property
+    def size(self) -> int:
+        """How many values it holds: elements of a collection, else one."""
+        is_group = self.name is WHOLE and isinstance(self.holder, (dict, list, set, deque))
+        return len(self.holder) if is_group else 1
+
     def now(self) -> object:
         """What it holds."""
         holder: Any = self.holder

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any, Final
 
 from ..core.lazy_dataclass import dataclass
@@ -26,9 +27,15 @@ from .read_places import ReadVariable, are_same
 
 @dataclass(eq=False)
 class Reads:
-    """Variables, and what they held."""
+    """Variables, and what they held; `reflective` is what may read under any name (see `reached.Search`)."""
 
     slots: list[ReadVariable]
+    reflective: Sequence[CodeType | None] = ()
+
+    @property
+    def size(self) -> int:
+        """How many values are looked at: variables, and elements of collections."""
+        return sum(slot.size for slot in self.slots)
 
     def have_changed(self) -> bool:
         """Whether one holds something else.  An equal number or text is what it was, and what it holds from now on."""
@@ -98,4 +105,4 @@ def reads_of(function: Callable[..., Any]) -> Reads:
     found.visit(function)
     found.slots.pop((id(function), None), None)
     slots = [one for one in found.slots.values() if one.key not in found.counters]
-    return Reads([one for one in slots if not is_fixed(one.value)])
+    return Reads([one for one in slots if not is_fixed(one.value)], found.reflective)

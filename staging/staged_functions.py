@@ -54,6 +54,7 @@ from .recursion import (
     plain,
     unfinished,
 )
+from .reflective_code import warn_of_many
 from .refs import Ref
 from .rep import Rep
 from .rep_base import is_number
@@ -195,6 +196,7 @@ class PythonFunction(Stageable):
         reads = reads_of(self.function)
         RECORDED.note_changes_by_tracing(reads.changes_since(before))
         self.reads = RECORDED.add(reads)
+        warn_of_many(self.name, self.function, reads)
         return returned
 
     def _trace_once(
