@@ -127,6 +127,7 @@ class GroupWriter:
                 raise InternalError("a group with room for one block of rows has no loop in common")
             for writer in self.writers:
                 writer.write_level(0, [])
+                writer.end()
             return
         carried = [writer.enter_level(0, []) for writer in self.writers]
         if levels.blocks[0]:
@@ -136,6 +137,7 @@ class GroupWriter:
             carried = self._write_rows(self.writers, 0, IndexSum(0, {}), rows, carried)
         for writer, totals in zip(self.writers, carried, strict=True):
             writer.leave_level(0, totals, 0)
+            writer.end()
 
     def _read_inside(self) -> list[Value]:
         """What members read of each other."""

@@ -26,7 +26,7 @@ from ..kernels.build import KernelBuilder
 from ..kernels.guarded_ops import ExtractLane, IsInside
 from ..kernels.indices import IndexSum
 from ..kernels.ops import LaneNumbers, ReduceLanes, buffer_of
-from ..kernels.pairs import add_in_excess
+from ..kernels.pairs import add_compensated, add_in_excess
 from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Maximum, Minimum
@@ -39,6 +39,7 @@ from ..ops.reduction import Broadcast
 from ..types import BOOL, F32, I64, DType, Shape, TensorType
 from .cuts import decided_inside
 from .nest_levels import NestLevels, WrittenResult
+from .ops import compensated_outputs, is_folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,15 @@ class NestAccessWriter:
         self.excesses = {
             number: self.build.scratch(op.outputs[number].type) for number in self.levels.scattered
         }
+        self.memory_sums = {number: self._memory_sum(number) for number in compensated_outputs(op)}
+        """The sums over rows that are kept in memory, as a pair: what was summed, and what rounding has cut off."""
+
+    def _memory_sum(self, number: int) -> tuple[Value, Value]:
+        """The buffers: what is added up within a block, and then folded, has both of its own."""
+        op = self.levels.op
+        type = op.outputs[number].type
+        total = self.build.scratch(type) if is_folded(op.order, op.blocks) else self.result(number)
+        return total, self.build.scratch(type)
 
     def result(self, number: int) -> Value:
         """The buffer that an output is written to."""
@@ -274,11 +284,16 @@ class NestAccessWriter:
         self, target: WrittenResult, place: ElementPlace, buffer: Value, value: Value
     ) -> None:
         combinator = self.levels.op.outputs[target.number].combinator
+        pair = self.memory_sums.get(target.number)
         if target.is_scattered:
             excess = self.excesses[target.number]
             before = self._load(place, buffer), self._load(place, excess)
             value, rest = add_in_excess(self.build, *before, value)
             self._store(place, excess, rest)
+        elif pair is not None and pair[0] is buffer:
+            before = self._load(place, buffer), self._load(place, pair[1])
+            value, rest = add_compensated(self.build, *before, value)
+            self._store(place, pair[1], rest)
         elif target.joins:
             assert combinator is not None
             value = self.combined(combinator, self._load(place, buffer), value)
@@ -343,8 +358,7 @@ class NestAccessWriter:
 
     def combined(self, combinator: Combinator, x: Value, y: Value) -> Value:
         """Two numbers joined."""
-        op = COMBINING[logical(combinator, x.tensor.dtype)]
-        return self.emit(op, x.tensor, x, y)
+        return joined(self.build, combinator, x, y)
 
     def reduced(self, combinator: Combinator, value: Value) -> Value:
         """The lanes of a vector joined."""
@@ -364,6 +378,11 @@ class NestAccessWriter:
 
 def _shape_of(buffer: Value) -> Shape:
     return buffer_of("storeAt", buffer.type).shape
+
+
+def joined(build: KernelBuilder, combinator: Combinator, x: Value, y: Value) -> Value:
+    """Append that two numbers are joined."""
+    return build.emit_typed(COMBINING[logical(combinator, x.tensor.dtype)], x.tensor, x, y)
 
 
 def logical(combinator: Combinator, dtype: DType) -> Combinator:

@@ -6,9 +6,8 @@ decided here as well (`is_parallel`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from types import MappingProxyType
 
 from ..compute.bodies import base_of
@@ -20,15 +19,15 @@ from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
 from ..ops.comparison import Select
 from ..ops.nest import Bounds
-from ..types import I64, DType
 from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
 from .group import GroupedInstruction
 from .group_kernels import write_group
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
-from .ops import Loops, compensated_outputs, row_block
+from .ops import Loops, row_block
 from .shared_loops import blocks_of_work, nanoseconds_of
+from .shared_totals import blocks_of, write_in_blocks
 from .summation import kept_axes, scattered_sums
 from .switches import is_enabled
 from .target import Target
@@ -53,7 +52,7 @@ def write_nest_kernels(
             found += [
                 _written(step, target) if is_on or _is_scattered(step) else step for step in part
             ]
-        elif is_on and not any(reason for one in nests for reason in reasons(*one)):
+        elif is_on and not _stays_group(nests):
             grain = _grain_of_group(nests)
             found += write_group(part, contracted, ahead, has_fma=target.fma, grain=grain)
         else:
@@ -82,22 +81,23 @@ def _is_scattered(step: GroupedInstruction) -> bool:
 
 def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
     """Why a nest is written by jit."""
-    if compensated_outputs(loops):
-        yield "it adds to sums over rows in memory"
-    if _shares_totals(instruction, loops):
-        yield "threads share its totals"
-    body = instruction.regions[0].entry
-    for computed in body.instructions[:-1]:
+    for computed in instruction.regions[0].entry.instructions[:-1]:
         if not stands_in_kernels(computed.op):
             yield f"{computed.op.name} stands in the body"
-    read = {operand.tensor.dtype for operand in instruction.operands}
-    narrow = any(w.type.dtype in read and _is_narrow_integer(w.type.dtype) for w in loops.outputs)
-    if loops.lanes > 1 and narrow and selects_by_place(body, len(loops.extents)):
-        yield "LLVM gets wrong what is selected by place and written over an operand"
 
 
-def _is_narrow_integer(dtype: DType) -> bool:
-    return dtype.is_integer and dtype.bits < I64.bits
+def _stays_group(nests: Sequence[tuple[Instruction, Loops]]) -> bool:
+    """Whether jit writes a group: a nest of it stays, or threads share totals that its loop carries."""
+    return any(_shares_totals(*one) or next(reasons(*one), None) for one in nests)
+
+
+def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
+    """Whether the outermost loop is over what is joined, and long enough for threads."""
+    if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
+        return False
+    outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
+    kept = [kept_axes(w) for w in loops.outputs if w.combinator is not None]
+    return None not in kept and any(axes is not None and outer not in axes for axes in kept)
 
 
 def selects_by_place(body: Block, rank: int) -> bool:
@@ -112,23 +112,12 @@ def selects_by_place(body: Block, rank: int) -> bool:
     return False
 
 
-def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
-    """Whether the outermost loop is over what is joined, and long enough for threads."""
-    if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
-        return False
-    outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
-    kept = [kept_axes(w) for w in loops.outputs if w.combinator is not None]
-    return None not in kept and any(axes is not None and outer not in axes for axes in kept)
-
-
 def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
     if loops is None:
         return step
     if next(reasons(instruction, loops), None) is not None:
-        if not _is_scattered(step):
-            return step
-        loops = replace(loops, vector=-1, lanes=1)  # what LLVM gets wrong is vectors
+        return step
     cuts = plan_cuts(instruction, loops)
     levels = NestLevels(instruction, loops, has_fma=target.fma, cuts=cuts)
     operands = list(
@@ -141,7 +130,15 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     build = KernelBuilder([x.tensor for x in operands], [w.type for w in loops.own_outputs])
     results = instruction.results
     buffers = dict(zip((*operands, *results), (*build.operands, *build.outputs), strict=True))
-    NestLoopWriter(build, levels, buffers, grain=_grain(instruction, loops)).write()
+    work = nanoseconds_of(instruction, loops)
+    writer = NestLoopWriter(build, levels, buffers, grain=_grain(loops, work))
+    blocks = blocks_of(writer, blocks_of_work(work)) if carries_own_totals(levels) else None
+    if blocks is None:
+        writer.write()
+    else:
+        writer.begin()
+        write_in_blocks(writer, blocks)
+        writer.end()
     places = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
     streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in places)]
     fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})
@@ -158,10 +155,11 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     return GroupedInstruction(kernel, None)
 
 
-def is_parallel(loops: Loops, outer: int) -> bool:
+def is_parallel(loops: Loops, outer: int, carried: Collection[int] = ()) -> bool:
     """Whether iterations of the loop over an axis may run at the same time: each writes elements of its own.
 
-    Checks leave the program from the thread that calls only, so that what has checks is not shared.
+    Totals that the loop is said to carry do not count, as blocks of it store these elsewhere.  Checks leave the program
+    from the thread that calls only, so that what has checks is not shared.
     """
     if loops.can_fail():
         return False
@@ -169,7 +167,8 @@ def is_parallel(loops: Loops, outer: int) -> bool:
         outer in axes_of(written.indices, loops.extents)
         and is_injective(written.indices, loops.extents)
         and written.bounds is not Bounds.CLIP
-        for written in loops.outputs
+        for number, written in enumerate(loops.outputs)
+        if number not in carried
     )
     return own and _updates_apart(loops, outer)
 
@@ -191,13 +190,19 @@ def _updates_apart(loops: Loops, outer: int) -> bool:
     )
 
 
-def _grain(instruction: Instruction, loops: Loops) -> int:
+def carries_own_totals(levels: NestLevels) -> bool:
+    """Whether the outermost loop carries totals, and blocks of it may run at the same time, each with its own."""
+    carried = {target.number for target in levels.targets if target.begins == 0}
+    return bool(carried and levels.axes) and is_parallel(levels.op, levels.axes[0], carried)
+
+
+def _grain(loops: Loops, nanoseconds: float) -> int:
     """Points of the outermost loop that are a block of those that threads share; 0 if one thread runs them all."""
     outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
     if outer is None or not is_parallel(loops, outer):
         return 0
     unit = loops.lanes if outer == loops.vector else 1
-    return _points_of_block(loops.extents[outer], unit, nanoseconds_of(instruction, loops))
+    return _points_of_block(loops.extents[outer], unit, nanoseconds)
 
 
 def _grain_of_group(nests: Sequence[tuple[Instruction, Loops]]) -> int:

@@ -23,6 +23,7 @@ from functools import partial
 
 from ..compute.contracted import needs_fill
 from ..ir import Instruction, Value
+from ..kernels.buffer_sums import correct_sums, fold_sums
 from ..kernels.indices import IndexSum
 from ..kernels.ops import Fma
 from ..kernels.pairs import add_compensated, corrected
@@ -108,9 +109,10 @@ class NestLoopWriter(NestAccessWriter):
         self.begin()
         if 0 not in self.levels.op.extents:
             self.write_level(0, [])
+        self.end()
 
     def begin(self) -> None:
-        """What stands in front of the loops: results begin with an operand, or with one number."""
+        """What stands before the loops: results that begin with an operand, or with one number."""
         levels, op = self.levels, self.levels.op
         for number, written in enumerate(op.own_outputs):
             dtype = written.type.dtype
@@ -123,34 +125,58 @@ class NestLoopWriter(NestAccessWriter):
             elif needs_fill(number, written, op):
                 nothing = identity_of(written.combinator, dtype)
                 self.build.fill(self.result(number), self.build.constant(dtype, nothing))
+        for number, buffers in self.memory_sums.items():
+            for buffer in buffers:
+                if buffer is not self.result(number):
+                    dtype = op.outputs[number].type.dtype
+                    self.build.fill(buffer, self.build.constant(dtype, 0))
         for value, literal in levels.literals.items():
             if value in levels.uses and 0 not in op.extents:
                 type = scalar(literal.type.dtype)
                 self.values[value] = self.emit(Literal(type, literal.data), type)
+
+    def end(self) -> None:
+        """What stands behind the loops: what rounding has cut off from sums in memory is added."""
+        for number, buffers in self.memory_sums.items():
+            type = self.levels.op.outputs[number].type
+            correct_sums(self.build, type, self.result(number), *buffers)
+
+    def _fold_memory_sums(self) -> None:
+        """Add what a block came to, where that is added up in memory by itself."""
+        for number, (total, rest) in self.memory_sums.items():
+            base, type = self.result(number), self.levels.op.outputs[number].type
+            if base is not total:
+                fold_sums(self.build, type, base, total, rest)
 
     # Loops.
 
     def write_level(self, level: int, totals: Sequence[Value]) -> list[Value]:
         """Everything inside of `level` loops; the carried totals afterwards."""
         if level == self.levels.depth:
-            for write in self.steps[level]:
-                write()
+            self.write_steps(level)
             return self._accumulated(totals)
         carried = self.enter_level(level, totals)
         return self.leave_level(level, self.write_loops(level, carried), len(totals))
 
     def enter_level(self, level: int, totals: Sequence[Value]) -> list[Value]:
         """What stands around the loop at a level; what it carries, with the totals that begin there."""
+        self.write_steps(level)
+        return [*totals, *self.starts(level)]
+
+    def write_steps(self, level: int) -> None:
+        """What stands at a level, in front of the loop inside."""
         for write in self.steps[level]:
             write()
-        begun = self.begun[level]
-        return [*totals, *[self._start(t) for t in begun for _ in range(self._width(t, level))]]
+
+    def starts(self, level: int) -> list[Value]:
+        """The totals of nothing of the reductions that begin at a level."""
+        return [self._start(t) for t in self.begun[level] for _ in range(self.width(t, level))]
 
     def leave_level(self, level: int, carried: Sequence[Value], count: int) -> list[Value]:
         """Store the totals that began at a level; the first `count`, which began outside."""
         found = iter(carried[count:])
         for target in self.begun[level]:
-            self._finish(target, [next(found) for _ in range(self._width(target, level))])
+            self._finish(target, [next(found) for _ in range(self.width(target, level))])
         return list(carried[:count])
 
     def write_loops(self, level: int, carried: list[Value]) -> list[Value]:
@@ -179,7 +205,7 @@ class NestLoopWriter(NestAccessWriter):
 
     def _write_part(self, level: int, first: int, count: int, carried: list[Value]) -> list[Value]:
         """Rounds of several copies, what is left of them, and a part of a vector."""
-        rounds = self._in_rounds(level, count)
+        rounds = self.in_rounds(level, count)
         if rounds:
             copies = self._copies(level)
             carried = self._write_rounds(level, IndexSum(first, {}), rounds, copies, carried)
@@ -211,7 +237,7 @@ class NestLoopWriter(NestAccessWriter):
         is_innermost = level == self.levels.depth - 1 and any(self.begun)
         return self.levels.op.accumulators if is_innermost else 1
 
-    def _in_rounds(self, level: int, count: int) -> int:
+    def in_rounds(self, level: int, count: int) -> int:
         """How many of so many points whole rounds cover."""
         return count - count % self.round_of(level)
 
@@ -283,7 +309,7 @@ class NestLoopWriter(NestAccessWriter):
         if outer is not None and outer.start is None:
             return self._write_block(level, outer, carried)
         extent = levels.op.extents[axis]
-        count = self._in_rounds(levels.position[axis], extent)
+        count = self.in_rounds(levels.position[axis], extent)
         start, length = (IndexSum(0, {}), count) if outer is None else (outer.start, outer.length)
         assert start is not None
         whole = length - length % block
@@ -324,10 +350,11 @@ class NestLoopWriter(NestAccessWriter):
         """The totals with what a block came to, `inner`."""
         if level not in self.levels.afresh:
             return list(inner)
+        self._fold_memory_sums()
         found: list[Value] = []
         before = iter(totals)
         for target, value in zip(self._carried(level), inner, strict=True):
-            if self._width(target, level) == 2:
+            if self.width(target, level) == 2:
                 found += add_compensated(self.build, next(before), next(before), value)
             else:
                 found += self._joined([target], [next(before)], [value])
@@ -338,13 +365,13 @@ class NestLoopWriter(NestAccessWriter):
         extent = self.levels.op.extents[self.levels.axes[level]]
         if span.start is None:
             return self._write_rest(level, 0, span.length, extent, carried)
-        if self._in_rounds(level, span.length) < span.length:
+        if self.in_rounds(level, span.length) < span.length:
             return self._write_part(level, span.start.constant, span.length, carried)
         return self._write_rounds(level, span.start, span.length, self._copies(level), carried)
 
     # Reductions.
 
-    def _width(self, target: WrittenResult, level: int) -> int:
+    def width(self, target: WrittenResult, level: int) -> int:
         """Of how many numbers a total is while the loop at a level carries it."""
         return 2 if target.is_pair and level <= self.levels.afresh[0] else 1
 

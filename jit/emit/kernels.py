@@ -56,6 +56,7 @@ from .element_access import (
 )
 from .elements import combine, memory_type, register_type, splat_element
 from .fill import write_copy, write_fill
+from .hidden_results import hidden_results
 from .indices import add_constant, is_inside, multiply_constant
 from .parallel import ParallelLoops
 from .scalar import write_scalar
@@ -80,7 +81,8 @@ def write_kernel(
     site = CheckSite(kernel.location)
     writer = _KernelWriter(w, *_addresses_in(block), parallel, checks, site)
     writer.has_loops = any(instruction.regions for instruction in block.instructions)
-    writer.values.update(zip(block.arguments, bases, strict=True))
+    writer.given.update(zip(block.arguments, bases, strict=True))
+    writer.values.update(zip(block.arguments, hidden_results(w, kernel, bases), strict=True))
     writer.write(block)
 
 
@@ -124,6 +126,8 @@ class _KernelWriter:
     checks: Checks | None = None
     site: CheckSite | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
+    given: dict[Value, Register] = field(default_factory=dict[Value, Register])
+    """The addresses of buffers before those of results were hidden."""
     sums: dict[_Sum, Register] = field(default_factory=dict[_Sum, Register])
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
@@ -396,7 +400,9 @@ def _write_fill(k: _KernelWriter, instruction: Instruction[FillBuffer]) -> None:
 def _write_copy(k: _KernelWriter, instruction: Instruction[CopyBuffer]) -> None:
     source, target = instruction.operands
     tensor = buffer_of("copyBuffer", source.type)
-    write_copy(k.w, k.values[source], k.values[target], tensor)
+    # the same texts say that they are one buffer, and hidden addresses have texts of their own
+    first, second = (k.given.get(x, k.values[x]) for x in (source, target))
+    write_copy(k.w, first, second, tensor)
 
 
 def _write_reshape(k: _KernelWriter, instruction: Instruction[ReshapeBuffer]) -> None:

@@ -126,6 +126,22 @@ def put_together(b: Builder, x: Value) -> Value:
     return b.emit(Concatenate(0), *pieces[1:])
 
 
+def columns(b: Builder, x: Value) -> Value:
+    """Rows are only added, a few of them in registers."""
+    return b.emit(Reduce(Combinator.ADD, (0,)), x)
+
+
+def weighted(b: Builder, x: Value, w: Value) -> list[Value]:
+    """Rows have more to them than to be added: they are added in memory."""
+    y = b.emit(Multiply(), x, b.emit(Abs(), w))
+    return [y, b.emit(Reduce(Combinator.ADD, (0,)), y)]
+
+
+def selected_by_place(b: Builder, x: Value, y: Value) -> Value:
+    place = b.emit(LessThan(), b.emit(Iota(x.tensor.shape, 0, I64)), b.emit(splat(x.tensor, 3)))
+    return b.emit(Select(), b.emit(DataTypeCast(I32), x), y, place)
+
+
 KINDS: tuple[tuple[Build, tuple[TensorType, ...]], ...] = (
     (reduced, (f32(5, 70),)),
     (reduced, (TensorType((70, 6), F64),)),
@@ -162,5 +178,10 @@ KINDS: tuple[tuple[Build, tuple[TensorType, ...]], ...] = (
     (updated, (TensorType((5, 3), F16), TensorType((4, 3), F16), TensorType((4,), I64))),
     (set_in_slice, (f32(8, 30), f32(3, 20))),
     (put_together, (f32(33),)),
+    (columns, (f32(90, 21),)),
+    (columns, (TensorType((47, 9), F64),)),
+    (weighted, (f32(90, 21), f32(90, 1))),
+    (weighted, (TensorType((47, 9), F64), TensorType((47, 1), F64))),
+    (selected_by_place, (TensorType((8,), I64), TensorType((8,), I32))),
 )
 """Programs, and the types of their parameters."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,19 +12,15 @@ from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.ops import Kernel, Loop
 from nnkit.core.ops import (
     Bounds,
-    DataTypeCast,
     Exp,
     Gather,
-    Iota,
-    LessThan,
     Nest,
-    Select,
-    splat,
 )
+from nnkit.core.schedule import shared_loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import I32, I64, TensorType
+from nnkit.core.types import I64, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.core.schedule.row_programs import RowProgram
@@ -70,8 +66,16 @@ def test_random_programs_keep_their_results(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @each(("build", "types"), KINDS)
-def test_kinds_of_nests_are_kernels(build: Build, types: tuple[TensorType, ...]) -> None:
-    for target in TARGETS:
+def test_kinds_of_nests_are_kernels(
+    build: Build, types: tuple[TensorType, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where memory is far, so that sums over rows are kept there, and where threads share all loops."""
+    for number, target in enumerate(TARGETS):
+        if number % 2:
+            target = replace(target, l2_bytes=256)
+        if number > 1:
+            monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
+            monkeypatch.setattr(shared_loops, "BLOCK", 0.01)
         module = fused(module_of(build, *types))
         arguments = arguments_for(module)
         expected = results(module, arguments)
@@ -80,25 +84,13 @@ def test_kinds_of_nests_are_kernels(build: Build, types: tuple[TensorType, ...])
         assert_close(expected, results(module, arguments))
 
 
-def selected_by_place(b: Builder, x: Value, y: Value) -> Value:
-    place = b.emit(LessThan(), b.emit(Iota(x.tensor.shape, 0, I64)), b.emit(splat(x.tensor, 3)))
-    return b.emit(Select(), b.emit(DataTypeCast(I32), x), y, place)
-
-
-@each(
-    ("build", "types"),
-    [
-        (selected_by_place, (TensorType((8,), I64), TensorType((8,), I32))),
-        (total, (f32(1_000_000),)),  # threads share it
-        (total, (f32(4000, 300),)),  # sums in memory
-    ],
-)
-def test_what_has_no_form_stays_a_nest(
-    build: Callable[..., Value], types: tuple[TensorType, ...]
-) -> None:
-    module = fused(module_of(build, *types))
-    assert not kernels_in(module, TARGETS[0])
-    assert len(nests_in(module)) == 1
+def test_threads_share_totals() -> None:
+    """In blocks of whole blocks of the sum; what each came to is joined in their order, as are the points left."""
+    module = fused(module_of(total, f32(1_000_000)))
+    (kernel,) = kernels_in(module, TARGETS[0])
+    loops = [i.op for i in kernel.regions[0].entry.instructions if isinstance(i.op, Loop)]
+    assert [loop.grain for loop in loops] == [1, *[0] * (len(loops) - 1)]
+    assert (loops[0].upper, loops[-1].lower, loops[-1].upper) == (26, 1, 27)
 
 
 def test_the_switch_leaves_nests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,15 @@ from nnkit.core.ir.donation import donations
 from nnkit.core.ir.instruction import Value
 from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Place, Placement, arena, output
+from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
-from nnkit.core.schedule.ops import Loops, compensated_outputs, is_folded
+from nnkit.core.schedule.arena import aligned
+from nnkit.core.schedule.group import GroupedInstruction
+from nnkit.core.schedule.nest_kernels import write_nest_kernels
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import scratch_bytes
+from nnkit.core.schedule.target import Target
 from nnkit.core.types import DTYPES, Array, DType, TensorType, one_or_tuple
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
@@ -42,6 +48,9 @@ class Decisions:
     compensated: bool = False
 
 
+WIDE = Target(vector_bytes=64, registers=32)
+
+
 class CheckFailed(Exception):
     """What the kernel reported: site, index, extent."""
 
@@ -54,32 +63,43 @@ def scheduled(
     types: Sequence[TensorType],
     build: Callable[..., Sequence[Value]],
     *decisions: Decisions,
+    target: Target = WIDE,
 ) -> Function:
-    """The function that `build(builder, *parameters)` writes as nests, looped as decided, one by one."""
+    """The function that `build(builder, *parameters)` writes as nests, looped as decided, one by one, as kernels."""
     b = start_function(types)
-    returned = list(build(b, *b.block.arguments))
-    places = {value: output(number) for number, value in enumerate(returned)}
-    offset, number = 64, 0
-    for instruction in b.block.instructions:
-        if not isinstance(instruction.op, Nest):
+    function = finish(b, list(build(b, *b.block.arguments)))
+    steps: list[GroupedInstruction] = []
+    number = 0
+    for instruction in function.entry.instructions:
+        loops: Loops | None = None
+        if isinstance(instruction.op, Nest):
+            decided = decisions[min(number, len(decisions) - 1)] if decisions else Decisions()
+            loops = looped(instruction.op, decided)
+            number += 1
+        steps.append(GroupedInstruction(instruction, loops))
+    steps = write_nest_kernels(steps, target)
+    function.entry.instructions = [step.instruction for step in steps]
+    places = {value: output(n) for n, value in enumerate(function.entry.terminator.operands)}
+    arena_bytes = 64
+
+    def room(size: int) -> Place:
+        nonlocal arena_bytes
+        arena_bytes += aligned(size)
+        return arena(arena_bytes - aligned(size))
+
+    for step in steps:
+        instruction, op = step.instruction, step.loops or step.instruction.op
+        if not isinstance(op, Nest | Kernel):
             continue
-        found: list[Place] = []
         for result in instruction.results:
             if result not in places:
-                places[result] = arena(offset)
-                offset += -(-max(result.tensor.bytes, 1) // 64) * 64
-            found.append(places[result])
-        decided = decisions[min(number, len(decisions) - 1)] if decisions else Decisions()
-        op = looped(instruction.op, decided)
-        corrections: list[Place] = []
-        for written in compensated_outputs(op):
-            corrections.append(arena(offset))
-            size = -(-instruction.results[written].tensor.bytes // 64) * 64
-            offset += 2 * size if is_folded(op.order, op.blocks) else size
+                places[result] = room(result.tensor.bytes)
+        scratch = [room(size) for size in scratch_bytes(op, instruction)]
         instruction.op = op
-        instruction.placement = Placement(tuple(found), tuple(corrections))
-        number += 1
-    return finish(b, returned)
+        instruction.placement = Placement(
+            tuple([places[result] for result in instruction.results]), tuple(scratch)
+        )
+    return function
 
 
 def finish(b: Builder, returned: Sequence[Value]) -> Function:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nnkit.core.ir.builder import Builder
 from nnkit.core.ir.instruction import Value
@@ -17,7 +18,7 @@ from nnkit.core.types import F32, I32, TensorType
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 
-from .running import Decisions, agree, sample, scheduled
+from .running import WIDE, Decisions, agree, sample, scheduled
 from .test_nest import D0, D1, D2, access, f32, i32, mapped, product, total, written
 
 
@@ -59,10 +60,11 @@ def test_neighbours_share_their_address() -> None:
 def test_a_product_that_is_summed_is_fused() -> None:
     output = written((8, 16), D0, D1, by=Combinator.ADD)
     build = mapped((8, 16, 32), [access(D0, D2), access(D2, D1)], output, product)
-    function = scheduled([f32(8, 32), f32(32, 16)], build, Decisions((0, 1, 2), 1, 16))
+    types, decided = [f32(8, 32), f32(32, 16)], Decisions((0, 1, 2), 1, 16)
+    function = scheduled(types, build, decided, target=replace(WIDE, fma=True))
     inner = innermost(function, fma=True)
     assert inner.count("llvm.fma.v16f32") == 1 and "fmul" not in inner and "store" not in inner
-    inner = innermost(function, fma=False)
+    inner = innermost(scheduled(types, build, decided), fma=False)
     assert "fma" not in inner and inner.count("fmul") == inner.count("fadd") == 1
 
 

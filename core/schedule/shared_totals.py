@@ -1,0 +1,192 @@
+"""Totals of a loop that threads share: each block of it stores what it came to, and a loop behind joins these.
+
+    using <65 x 16 x f32>                                       a row for each block
+    loop from 0 upto 64 by 1 parallel 1 { …  storeAt %sum … }
+    …                                                           what is left, a block of the thread that calls
+    loop from 1 upto 65 by 1 carrying … { loadAt …  add … }     joined in the order of blocks
+
+Totals begin afresh in each block, and sums are joined with compensation.  So the order of a sum depends on its length
+alone, not on threads, and its error does not grow with the number of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+
+from ..ir import Value
+from ..kernels.build import AnyIndex, KernelBuilder
+from ..kernels.indices import IndexSum
+from ..kernels.ops import buffer_of
+from ..kernels.pairs import add_compensated, corrected
+from ..lazy_dataclass import dataclass
+from ..ops.arithmetic import Add
+from ..ops.combinator import Combinator
+from ..ops.literal import splat
+from ..types import TensorType
+from .nest_accesses import joined
+from .nest_writer import AxisBlock, NestLoopWriter
+from .ops import is_float_sum
+
+
+@dataclass(frozen=True)
+class LoopBlocks:
+    """A loop of `extent` points, the first `rounds` of which are done in rounds: blocks of `length` points of these.
+
+    What they leave is run by the thread that calls, at the end.
+    """
+
+    extent: int
+    rounds: int
+    count: int
+    length: int
+
+    @classmethod
+    def of(cls, extent: int, rounds: int, unit: int, wanted: int) -> LoopBlocks | None:
+        """Blocks of whole units, at most as many as are wanted, that leave little; None if there is but one."""
+        units = rounds // unit
+        most = min(wanted, units)
+        if most < 2:
+            return None
+        count = min(range(most, most // 2, -1), key=lambda count: units % count)
+        return cls(extent, rounds, count, units // count * unit) if count > 1 else None
+
+    @property
+    def rest(self) -> Iterator[AxisBlock]:
+        """What the blocks leave: other rounds, and what is in none."""
+        done = self.count * self.length
+        if done < self.rounds:
+            yield AxisBlock(IndexSum(done, {}), self.rounds - done)
+        if self.rounds < self.extent:
+            yield AxisBlock(None, self.rounds)
+
+
+def blocks_of(writer: NestLoopWriter, wanted: int) -> LoopBlocks | None:
+    """The blocks of the outermost loop of a nest."""
+    levels = writer.levels
+    if not levels.axes:
+        return None
+    axis = levels.axes[0]
+    extent, level = levels.op.extents[axis], levels.position[axis]
+    unit = levels.blocks[0] or writer.round_of(level)
+    return LoopBlocks.of(extent, writer.in_rounds(level, extent), unit, wanted)
+
+
+def write_in_blocks(writer: NestLoopWriter, blocks: LoopBlocks) -> None:
+    """Write the loops of a nest, the outermost one in blocks that threads share."""
+    writer.write_steps(0)
+
+    def write(block: AxisBlock) -> list[Value]:
+        axis = writer.levels.axes[0]
+        writer.spans[axis] = block
+        found = writer.write_loops(0, writer.starts(0))
+        del writer.spans[axis]
+        return found
+
+    totals = write_shared(writer.build, blocks, totals_of(writer), write)
+    writer.leave_level(0, [part for parts in totals for part in parts], 0)
+
+
+def totals_of(writer: NestLoopWriter) -> list[CarriedTotal]:
+    """What the outermost loop of a nest carries."""
+    outputs = [(target, writer.levels.op.outputs[target.number]) for target in writer.begun[0]]
+    return [
+        CarriedTotal(written.combinator, is_float_sum(written), writer.width(target, 0))
+        for target, written in outputs
+        if written.combinator is not None
+    ]
+
+
+def write_shared(
+    build: KernelBuilder,
+    blocks: LoopBlocks,
+    totals: Sequence[CarriedTotal],
+    write: Callable[[AxisBlock], Sequence[Value]],
+) -> list[list[Value]]:
+    """Append a parallel loop over blocks, and what joins them; `write` appends one, and gives what it carries."""
+    rest = list(blocks.rest)
+    shared = _BlockTotals(build, blocks.count + len(rest), totals)
+    with build.loop(blocks.count, grain=1) as loop:
+        start = IndexSum(0, {loop.index: blocks.length})
+        shared.store(loop.index, write(AxisBlock(start, blocks.length)))
+    for number, block in enumerate(rest, blocks.count):
+        shared.store(number, write(block))
+    return shared.join() if totals else []
+
+
+@dataclass(frozen=True)
+class CarriedTotal:
+    """A total that a loop carries: one number or vector, or two, the second of which is what rounding has cut off."""
+
+    combinator: Combinator
+    is_sum: bool
+    """Whether joining rounds."""
+    width: int
+
+
+@dataclass
+class _BlockTotals:
+    """What so many blocks come to; all totals of a block are stored one after the other."""
+
+    build: KernelBuilder
+    blocks: int
+    totals: Sequence[CarriedTotal]
+    buffers: list[Value] = field(default_factory=list[Value])
+    """One for each number that a block stores."""
+
+    def store(self, block: AnyIndex, values: Sequence[Value]) -> None:
+        """Append that a block came to these."""
+        if not self.buffers:
+            for value in values:
+                type = value.tensor
+                row = TensorType((self.blocks, *type.shape), type.dtype)
+                self.buffers.append(self.build.scratch(row))
+        for value, buffer in zip(values, self.buffers, strict=True):
+            if value.tensor.rank:
+                self.build.store(value, buffer, block, 0, steps=(0, 1))
+            else:
+                self.build.store(value, buffer, block)
+
+    def join(self) -> list[list[Value]]:
+        """Append the loop that joins all blocks; what each total is."""
+        before = self._loaded(0)
+        carried = [value for parts in before for value in parts]
+        with self.build.loop(self.blocks, lower=1, carrying=carried) as loop:
+            given = iter(loop.carried)
+            after: list[Value] = []
+            for total, parts in zip(self.totals, self._loaded(loop.index), strict=True):
+                after += self._joined(total, [next(given) for _ in parts], parts)
+            loop.yields(*after)
+        results = iter(loop.results)
+        found: list[list[Value]] = []
+        for total, parts in zip(self.totals, before, strict=True):
+            joined = [next(results) for _ in parts]
+            is_one = total.width < len(joined)
+            found.append([corrected(self.build, *joined)] if is_one else joined)
+        return found
+
+    def _loaded(self, block: AnyIndex) -> list[list[Value]]:
+        """The totals of a block, with a second number for sums."""
+        buffers = iter(self.buffers)
+        found: list[list[Value]] = []
+        for total in self.totals:
+            parts = [self._load(next(buffers), block) for _ in range(total.width)]
+            if total.is_sum and total.width == 1:
+                parts.append(self.build.emit(splat(parts[0].tensor, 0)))
+            found.append(parts)
+        return found
+
+    def _load(self, buffer: Value, block: AnyIndex) -> Value:
+        shape = buffer_of("loadAt", buffer.type).shape
+        if len(shape) == 1:
+            return self.build.load(buffer, block)
+        return self.build.load(buffer, block, 0, lanes=shape[1], steps=(0, 1))
+
+    def _joined(
+        self, total: CarriedTotal, before: Sequence[Value], parts: Sequence[Value]
+    ) -> list[Value]:
+        """A total with what a further block came to."""
+        if not total.is_sum:
+            return [joined(self.build, total.combinator, *before, *parts)]
+        found, rest = add_compensated(self.build, before[0], before[1], parts[0])
+        return [found, self.build.emit(Add(), rest, parts[1])]
