@@ -16,7 +16,7 @@ from ..ops.arithmetic import Abs, Add, Multiply, Negate, Square, StrongMultiply,
 from ..ops.comparison import Select
 from ..ops.literal import number_of
 from ..ops.special import Erf
-from ..ops.transcendental import Cos, Exp, Sin, Tanh
+from ..ops.transcendental import Cos, Exp, FlushedExp, Sin, Tanh
 from ..types import DType
 
 _MOST_SCALARS = 100
@@ -204,6 +204,7 @@ _RULES: Final[Mapping[type[Op], Callable[[FloatRanges, Instruction], FloatRange]
             Sin: _sine,
             Cos: _sine,
             Exp: _exp,
+            FlushedExp: _exp,
             Select: _select,
         }
     )

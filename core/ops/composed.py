@@ -23,7 +23,7 @@ from .movement import PadShape, SqueezeShape
 from .reduction import Reduce
 from .special import Erfc
 from .stop_gradient import StopGradient, StraightThrough
-from .transcendental import Exp, Log, Log1p, Rsqrt, Sqrt, Tanh
+from .transcendental import Exp, FlushedExp, Log, Log1p, Rsqrt, Sqrt, Tanh
 
 _P = ParamSpec("_P")
 
@@ -120,7 +120,7 @@ def softmax(b: Emitter, x: Value, axes: Sequence[int]) -> Value:
 def log_softmax(b: Emitter, x: Value, axes: Sequence[int]) -> Value:
     """log softmax(x)."""
     shifted = _shifted(b, x, axes)
-    total = _reduced(b, Combinator.ADD, b.emit(Exp(), shifted), axes, True)
+    total = _reduced(b, Combinator.ADD, b.emit(FlushedExp(), shifted), axes, True)
     return b.emit(Subtract(), shifted, b.emit(Log(), total))
 
 
@@ -131,7 +131,7 @@ def log_sum_exp(b: Emitter, x: Value, axes: Sequence[int], keepdims: bool = Fals
     nothing = number(b, x, -math.inf)
     is_nothing = b.emit(Equal(), top, nothing)
     shift = b.emit(Select(), number(b, x, 0), top, is_nothing)
-    powers = b.emit(Exp(), _difference(b, x, shift))
+    powers = b.emit(FlushedExp(), _difference(b, x, shift))
     total = _reduced(b, Combinator.ADD, powers, axes, True)
     logarithm = b.emit(Log(), b.emit(Select(), number(b, x, 1), total, is_nothing))
     value = b.emit(Select(), nothing, b.emit(Add(), logarithm, shift), is_nothing)

@@ -70,6 +70,25 @@ class Exp(FloatFunction):
         return (y,)
 
 
+class FlushedExp(Elementwise):
+    """eˣ, but 0 for x below −700 of f64, or −80 of smaller floats: for what is added to a number of about 1.
+
+    Its results, and what they are multiplied with next, are not subnormal: such a product takes some 150 cycles.
+    """
+
+    name: ClassVar[str] = "flushedExp"
+    syntax: ClassVar[str] = "flushedExp {x}"
+    accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+    cost: ClassVar[int] = POLYNOMIAL
+
+    def evaluate(self, x: Array) -> Array:
+        least = -700.0 if x.dtype == np.float64 else -80.0
+        return in_double(lambda wide: np.where(wide < least, 0.0, np.exp(wide)), x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (y,)
+
+
 class Expm1(FloatFunction):
     """eˣ − 1, accurate near 0."""
 

@@ -477,6 +477,21 @@ def test_large_logits_have_finite_gradients() -> None:
     close(d, [[1.0, 0.0, 0.0]])
 
 
+def test_weights_far_below_the_largest_are_zero() -> None:
+    """In gradients of logsumexp and of log_softmax, before they are subnormal numbers."""
+
+    @staged
+    def both(x: Any) -> Any:
+        return nk.logsumexp(x) - nk.log_softmax(x)[0]
+
+    for type, least in ((np.float64, -700.0), (np.float32, -80.0)):
+        x = np.array([0.0, least, np.nextafter(type(least), type(-np.inf)), -np.inf], type)
+        assert both(x) == 0
+        found = np.asarray(gradient(of=both, wrt=0)(x), type)
+        power = 2 * math.exp(least)
+        np.testing.assert_allclose(found, np.array([1, power, 0, 0], type), rtol=1e-5)
+
+
 def test_power_by_its_exponent() -> None:
     d = gradient(of=staged(lambda x, y: x**y), wrt=1)
     close(

@@ -25,6 +25,8 @@ class _Exponential:
     """Where exp is infinite, with a little margin, so that n stays small."""
     underflow: float
     """Where exp is zero, likewise."""
+    flush: float
+    """Below this the flushed exponential is zero."""
     minus_one: float
     """Where expm1 is -1."""
     one: float
@@ -39,6 +41,7 @@ _EXPONENTIAL: dict[ScalarName, _Exponential] = {
     "float": _Exponential(
         overflow=89.0,
         underflow=-104.0,
+        flush=-80.0,
         minus_one=-20.0,
         one=10.0,
         exp=(
@@ -56,6 +59,7 @@ _EXPONENTIAL: dict[ScalarName, _Exponential] = {
     "double": _Exponential(
         overflow=710.0,
         underflow=-746.0,
+        flush=-700.0,
         minus_one=-40.0,
         one=20.0,
         exp=(
@@ -82,6 +86,15 @@ def emit_exp(w: FunctionWriter, x: Register) -> Register:
     """eˣ."""
     m, n = exp_parts(w, x)
     return scale(w, w.fadd(m, like(x, 1.0)), n)
+
+
+def emit_flushed_exp(w: FunctionWriter, x: Register) -> Register:
+    """eˣ, and 0 where x is small; what is not chosen there holds anything, so that no bound has to be taken below."""
+    data = _EXPONENTIAL[x.type.scalar]
+    bounded = w.select(w.fcmp("ogt", x, like(x, data.overflow)), like(x, data.overflow), x)
+    n, r = _reduce(w, bounded, None)
+    power = scale(w, w.fadd(_exp_of_remainder_less_one(w, r), like(x, 1.0)), n)
+    return w.select(w.fcmp("olt", x, like(x, data.flush)), like(x, 0.0), power)
 
 
 def exp_parts(w: FunctionWriter, x: Register) -> tuple[Register, Register]:

@@ -23,6 +23,7 @@ from nnkit.core.ops.transcendental import (
     Exp,
     Expm1,
     FloatFunction,
+    FlushedExp,
     Log,
     Log1p,
     Power,
@@ -43,6 +44,7 @@ from .samples import SPECIAL, ErrorSample, References, Sample, boolean, f64, i32
 ANYWHERE: References = [
     (Exp(), np.exp), (Expm1(), np.expm1), (Sin(), np.sin), (Cos(), np.cos), (Atan(), np.arctan),
     (Sinh(), np.sinh), (Cosh(), np.cosh), (Tanh(), np.tanh), (Asinh(), np.arcsinh),
+    (FlushedExp(), np.exp),
 ]  # fmt: skip
 POSITIVE: References = [
     (Sqrt(), np.sqrt),

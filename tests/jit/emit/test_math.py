@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from nnkit.core.ops import ALL
-from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.ops.transcendental import FloatFunction, FlushedExp
 from nnkit.jit.emit.math import FUNCTIONS
 from nnkit.jit.emit.writer import FunctionWriter, Register, ScalarName, llvm_type
 from nnkit.jit.llvm import Engine, host_machine
@@ -99,7 +99,7 @@ def test_errors_of_functions_of_f32_at_a_million_floats(name: str) -> None:
 @with_and_without_fma
 @pytest.mark.parametrize("scalar", FLOATS)
 @pytest.mark.parametrize(
-    "name", [*(name for name in ROWS if name != "power"), "sign", "round", "rint"]
+    "name", [*(name for name in ROWS if name != "power"), "flushedExp", "sign", "round", "rint"]
 )
 def test_same_bits_on_any_number_of_lanes(name: str, scalar: ScalarName, fma: bool) -> None:
     x = sample(NUMPY[scalar], 500, (-2, 2), (-20, 20))
@@ -111,6 +111,26 @@ def test_same_bits_on_any_number_of_lanes(name: str, scalar: ScalarName, fma: bo
     for other in others:
         np.testing.assert_array_equal(other, first)
         np.testing.assert_array_equal(np.signbit(other[other == 0]), np.signbit(first[first == 0]))
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_flushed_exponentials_are_exponentials_or_zero(scalar: ScalarName) -> None:
+    """Also beside numbers from which none is formed, and of −∞ and the least floats."""
+    type = NUMPY[scalar]
+    least = type(-80 if scalar == "float" else -700)
+    ends = [least, np.nextafter(least, type(0)), np.nextafter(least, type(-np.inf))]
+    x = np.concatenate([sample(type, 500, (-2, 2), (-800, 720)), np.array(ends, type)])
+    for scalef in (True, False):
+        plain, flushed = (
+            elementwise(FUNCTIONS[name], scalar, 8, scalef=scalef)(x)
+            for name in ("exp", "flushedExp")
+        )
+        expected = np.where(x < least, type(0), plain)
+        np.testing.assert_array_equal(flushed, expected)
+        assert not np.signbit(flushed[flushed == 0]).any()
+    with np.errstate(all="ignore"):
+        exact = np.where(x < least, 0, np.exp(x.astype(np.float64))).astype(type)
+    np.testing.assert_array_equal(FlushedExp().evaluate(x), exact)
 
 
 @pytest.mark.parametrize("scalar", INTEGERS)
