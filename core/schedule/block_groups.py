@@ -26,8 +26,8 @@ from ..compute.footprint import Footprint, footprint
 from ..ir import Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Affine, Bounds, axes_in
-from .buffer_assignment import may_overwrite
 from .group import MOST_MEMBERS, GroupedInstruction, Grouping
+from .live_ranges import may_overwrite
 from .ops import Loops, is_scattered_sum
 from .switches import is_enabled
 from .target import Target

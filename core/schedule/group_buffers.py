@@ -18,7 +18,7 @@ from ..ir import Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Access, Output
 from ..types import TensorType
-from .buffer_assignment import may_overwrite
+from .live_ranges import may_overwrite
 from .ops import Loops, row_block
 
 

@@ -9,7 +9,7 @@ Source: XLA's buffer assignment, where temporaries share allocations with output
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from ..ir import Place
@@ -50,6 +50,10 @@ class IdleOutputs:
 
     _free: list[IdleOutput] = field(default_factory=list[IdleOutput])
 
+    def free(self) -> list[IdleOutput]:
+        """Those that are free."""
+        return list(self._free)
+
     def give_back(self, output: IdleOutput) -> None:
         """Have it taken again, if it is large enough for anything."""
         if output.bytes >= LEAST_BYTES:
@@ -66,6 +70,28 @@ class IdleOutputs:
             if self._free[index].may_hold(type, end):
                 return self._free.pop(index)
         return None
+
+
+@dataclass
+class ReservedOutputs:
+    """Gives outputs to values from the last one to the first: so of x₁, …, xₙ in a row to xₙ₋₁, xₙ₋₃, …."""
+
+    free: list[IdleOutput]
+    """Each up to where it is free for values that come before."""
+
+    def take(self, type: TensorType, start: int, end: int) -> IdleOutput | None:
+        """The smallest output for a value in use from `start` up to `end`, of one size that which is free longest.
+
+        Cost: O(outputs).
+        """
+        if type.bytes < LEAST_BYTES:
+            return None
+        fitting = (one for one in self.free if one.may_hold(type, end))
+        found = min(fitting, key=lambda one: (one.bytes, -one.until), default=None)
+        if found is not None:
+            self.free.remove(found)
+            self.free.append(replace(found, until=start))
+        return found
 
 
 def _size(output: IdleOutput) -> tuple[int]:

@@ -19,10 +19,10 @@ from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
 from ..ops.comparison import Select
 from ..ops.nest import Bounds
-from .buffer_assignment import may_overwrite
 from .cuts import plan_cuts
 from .group import GroupedInstruction
 from .group_kernels import write_group
+from .live_ranges import may_overwrite
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
 from .ops import Loops, row_block

@@ -23,7 +23,7 @@ from ...core.kernels.guarded_ops import copied_operands
 from ...core.kernels.ops import is_kernel
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
-from ...core.schedule.buffer_assignment import replaced_operands
+from ...core.schedule.live_ranges import replaced_operands
 from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnkit.core.compute.bodies import base_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
@@ -37,7 +38,7 @@ from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import idle_outputs
 from nnkit.core.schedule.arena import aligned
-from nnkit.core.schedule.buffer_assignment import _group_ends, base_of, may_overwrite
+from nnkit.core.schedule.live_ranges import _group_ends, may_overwrite
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.target import Target

@@ -62,6 +62,22 @@ def test_what_is_saved_lies_where_gradients_will() -> None:
     assert sum(place.space == "output" for place in places(function).values()) >= 6 + 4
 
 
+def test_of_values_in_a_row_those_lie_in_the_output_that_leave_one_buffer() -> None:
+    """x₁ → x₂ → … → result: what the last instruction reads cannot, so of four x₃ and x₁ do, of three x₂."""
+    for count in (2, 3, 4, 5):
+
+        def build(b: Builder, x: Value, count: int = count) -> list[Value]:
+            for _ in range(count + 1):
+                x = b.emit(Scan(Combinator.ADD, 0), x)
+            return [x]
+
+        function = scheduled(module_of(build, f32(128, 128)))
+        check_memory(function)
+        assert arena_bytes(function) - HEADER_BYTES == 128 * 128 * 4
+        inside = [place for place in places(function).values() if place.space == "output"]
+        assert len(inside) == 1 + count // 2
+
+
 def test_a_value_that_is_read_with_a_result_does_not_lie_there() -> None:
     def build(b: Builder, x: Value) -> list[Value]:
         y = b.emit(Scan(Combinator.ADD, 0), x)
