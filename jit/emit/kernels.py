@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Op, Value
@@ -27,7 +27,6 @@ from ...core.kernels.ops import (
     AffineIndex,
     AllocateLocal,
     Fma,
-    IndexedAccess,
     Kernel,
     LaneNumbers,
     LoadAt,
@@ -42,9 +41,7 @@ from ...core.kernels.ops import (
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.ops.reduction import Broadcast
-from ...core.types import TensorType
 from ..runtime.pool_code import MOST_BLOCKS
-from .addresses import strides
 from .checks import Checks
 from .element_access import (
     Lanes,
@@ -58,6 +55,7 @@ from .elements import combine, memory_type, register_type, splat_element
 from .fill import write_copy, write_fill
 from .hidden_results import hidden_results
 from .indices import add_constant, is_inside, multiply_constant
+from .kernel_addresses import AccessAddress, AddressSum, addresses_in, lane_stride
 from .parallel import ParallelLoops
 from .scalar import write_scalar
 from .steps import CheckSite
@@ -79,36 +77,11 @@ def write_kernel(
     """
     block = kernel.regions[0].entry
     site = CheckSite(kernel.location)
-    writer = _KernelWriter(w, *_addresses_in(block), parallel, checks, site)
+    writer = _KernelWriter(w, *addresses_in(block), parallel, checks, site)
     writer.has_loops = any(instruction.regions for instruction in block.instructions)
     writer.given.update(zip(block.arguments, bases, strict=True))
     writer.values.update(zip(block.arguments, hidden_results(w, kernel, bases), strict=True))
     writer.write(block)
-
-
-@dataclass(eq=False, slots=True)
-class _Sum:
-    """The address of a buffer, or another sum, with so many elements added for each of a coordinate."""
-
-    start: _Sum | Value
-    coordinate: Value
-    elements: int
-    buffer: Value
-
-    def terms(self) -> set[Value]:
-        """The buffer and all coordinates."""
-        start = self.start.terms() if isinstance(self.start, _Sum) else {self.buffer}
-        return {*start, self.coordinate}
-
-
-class _Address(NamedTuple):
-    """An address as a sum, or a buffer, and a constant number of elements."""
-
-    sum: _Sum | Value
-    constant: int
-    tensor: TensorType
-    apart: tuple[tuple[Value, int], ...] = ()
-    """Coordinates that differ from lane to lane, and so many elements for each."""
 
 
 @dataclass(eq=False)
@@ -120,15 +93,15 @@ class _KernelWriter:
     """
 
     w: FunctionWriter
-    addresses: Mapping[Instruction, _Address]
-    begun: Mapping[Value, Sequence[_Sum]]
+    addresses: Mapping[Instruction, AccessAddress]
+    begun: Mapping[Value, Sequence[AddressSum]]
     parallel: ParallelLoops | None = None
     checks: Checks | None = None
     site: CheckSite | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
     given: dict[Value, Register] = field(default_factory=dict[Value, Register])
     """The addresses of buffers before those of results were hidden."""
-    sums: dict[_Sum, Register] = field(default_factory=dict[_Sum, Register])
+    sums: dict[AddressSum, Register] = field(default_factory=dict[AddressSum, Register])
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
@@ -177,14 +150,14 @@ class _KernelWriter:
     ) -> Pointers:
         """Where an access begins, and how far apart its lanes are."""
         address = self.addresses[instruction]
-        stride = _lane_stride(address.tensor, instruction.op.steps)
+        stride = lane_stride(address.tensor, instruction.op.steps)
         element, offsets = self.element(address), self.offsets(address, stride)
         varies = stride != 0 or offsets is not None
         tensor = address.tensor
         is_short = tensor.bytes <= YMM_BYTES and not self.has_loops and condition is None
         return Pointers(tensor.dtype, element, stride, offsets, condition, varies, is_short)
 
-    def offsets(self, address: _Address, stride: int) -> Register | None:
+    def offsets(self, address: AccessAddress, stride: int) -> Register | None:
         """The elements from there to that of each lane, where these have coordinates of their own."""
         found: Register | None = None
         for value, elements in address.apart:
@@ -195,12 +168,12 @@ class _KernelWriter:
         lanes = found.type.lanes
         return self.w.add(found, constants("i64", [lane * stride for lane in range(lanes)]))
 
-    def element(self, address: _Address) -> Register:
+    def element(self, address: AccessAddress) -> Register:
         """Where an element is."""
         bytes = address.constant * address.tensor.dtype.bytes
         return offset_bytes(self.w, self.sum(address.sum), bytes)
 
-    def sum(self, sum: _Sum | Value) -> Register:
+    def sum(self, sum: AddressSum | Value) -> Register:
         """The address of a buffer with all terms added, what several addresses begin with once."""
         if isinstance(sum, Value):
             return self.values[sum]
@@ -211,64 +184,6 @@ class _KernelWriter:
             found = element_address(self.w, self.sum(sum.start), element, moved)
             self.sums[sum] = found
         return found
-
-
-def _addresses_in(block: Block) -> tuple[dict[Instruction, _Address], dict[Value, list[_Sum]]]:
-    """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index."""
-    depths: dict[Value, float] = {}
-    found: dict[Instruction, _Address] = {}
-    known: dict[tuple[_Sum | Value, Value, int], _Sum] = {}
-    pending = [(block, 0)]
-    while pending:
-        inner, depth = pending.pop()
-        if depth:
-            depths[inner.arguments[0]] = depth
-        for instruction in inner.instructions:
-            for result in instruction.results:  # which may be a coordinate
-                depths[result] = depth + _COMPUTED
-            if isinstance(instruction.op, IndexedAccess):
-                found[instruction] = _address_of(instruction, instruction.op, depths, known)
-            pending += [(region.entry, depth + 1) for region in instruction.regions]
-    begun: dict[Value, list[_Sum]] = {}
-    for sum in known.values():
-        begun.setdefault(sum.coordinate, []).append(sum)
-    return found, begun
-
-
-def _address_of(
-    instruction: Instruction,
-    op: IndexedAccess,
-    depths: Mapping[Value, float],
-    known: dict[tuple[_Sum | Value, Value, int], _Sum],
-) -> _Address:
-    """Terms stand in the order in which they are known, outer loops first; sums with the same terms are one."""
-    buffer, *coordinates = instruction.operands[op.first_buffer :]
-    tensor = buffer_of(op.name, buffer.type)
-    counts: dict[Value, int] = {}
-    constant = 0
-    for index, stride in zip(op.indices, strides(tensor.shape), strict=True):
-        constant += index.constant * stride
-        for number, coefficient in index.terms:
-            coordinate = coordinates[number]
-            counts[coordinate] = counts.get(coordinate, 0) + coefficient * stride
-    sum: _Sum | Value = buffer
-    apart = tuple([(value, n) for value, n in counts.items() if value.tensor.rank and n])
-    for value, _ in apart:
-        del counts[value]
-    for value in sorted(counts, key=depths.__getitem__):
-        if elements := counts[value]:
-            key = sum, value, elements
-            sum = known.get(key) or known.setdefault(key, _Sum(sum, value, elements, buffer))
-    return _Address(sum, constant, tensor, apart)
-
-
-def _lane_stride(tensor: TensorType, steps: Sequence[int]) -> int:
-    """Elements from one lane to the next."""
-    return sum(s * step for s, step in zip(strides(tensor.shape), steps, strict=False))
-
-
-_COMPUTED: Final = 0.5
-"""Behind the index of the loop that it is computed in, before those of loops inside."""
 
 
 def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
