@@ -47,7 +47,6 @@ from .reps import const_beside
 from .staging import staged_functions
 from .staging.calls_at_hand import callee_for
 from .staging.custom_rules import set_jvp, set_vjp
-from .staging.expression import active_traces, current_trace
 from .staging.named_dimensions import NamedDimensions
 from .staging.primitive import located, staging_error
 from .staging.rep import Rep
@@ -61,6 +60,7 @@ from .staging.staged_functions import (
     note_use,
 )
 from .staging.tracebacks import end_at_user, public
+from .staging.tracing import active_traces, current_trace
 from .static_parameters import Statics, bound, family_of, unwrapped, with_values
 
 

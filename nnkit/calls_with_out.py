@@ -31,12 +31,12 @@ from .core.errors import (
 from .core.lazy_dataclass import dataclass
 from .core.types import Array, DType
 from .staging.carry import kind, with_article
-from .staging.expression import current_trace
 from .staging.primitive import located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, is_tuple
 from .staging.staged_functions import FunctionResult
 from .staging.tracebacks import public
+from .staging.tracing import current_trace
 from .structs import Struct, assemble
 from .tensors import RANKED, AnyTensor, wrap
 

@@ -22,7 +22,7 @@ from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .core.lazy_dataclass import dataclass
 from .staging import primitive
 from .staging.carry import kind, with_article
-from .staging.expression import Expression, MakeAggregate, make
+from .staging.expression import Expression, MakeAggregate
 from .staging.number_help import typed_number
 from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
@@ -40,6 +40,7 @@ from .staging.spec import (
 )
 from .staging.staged_functions import is_function
 from .staging.static import LANGUAGE
+from .staging.tracing import make
 from .struct_fields import declared_type as declared_type
 from .struct_fields import several
 from .structs import Struct, assemble, fields

@@ -14,11 +14,11 @@ from .calls_with_out import copy_to
 from .core.evaluate import evaluate
 from .core.evaluate.non_finite import NonFiniteOrigins
 from .core.types import Array, TensorType
-from .staging.expression import current_trace
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TupleSpec
 from .staging.staged_functions import FunctionResult
 from .staging.tracebacks import public
+from .staging.tracing import current_trace
 from .structs import Struct, assemble
 from .tensors import AnyTensor, wrap
 

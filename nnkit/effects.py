@@ -16,11 +16,12 @@ from .core.types import BOOL, F64, I64, DType
 from .reps import const
 from .staging.aggregates import part_of
 from .staging.carry import with_article
-from .staging.expression import Expression, SideEffect, current_trace, keep, make
+from .staging.expression import Expression, SideEffect
 from .staging.extents import Condition, Extent, SymbolicNumber
 from .staging.primitive import dtype_error, literal, located, rank_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import StructSpec, TensorSpec, TupleSpec
+from .staging.tracing import current_trace, keep, make
 
 _NOTHING = TupleSpec(())
 

@@ -26,7 +26,7 @@ from .functions import zeros_like
 from .reps import tup
 from .staging.calls_at_hand import callee_for
 from .staging.derivatives import Derivative, Gradient, TangentMap, finished_callee, results_of
-from .staging.expression import Callee, MakeAggregate, make
+from .staging.expression import Callee, MakeAggregate
 from .staging.primitive import differentiation_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec, StructSpec, TupleSpec
@@ -36,6 +36,7 @@ from .staging.staged_functions import (
     Stageable,
     argument_error,
 )
+from .staging.tracing import make
 from .static_parameters import passing_statics
 from .wrt import Selection, select
 

@@ -30,8 +30,9 @@ from .jit.entry.guards import Guard, can_guard
 from .memory_analysis import MemoryAnalysis
 from .progress import Progress
 from .redefinitions import Watched
-from .staging.expression import Shapes, Trace, with_location
+from .staging.expression import Shapes, Trace
 from .staging.known_shapes import TypeLookup
+from .staging.location import with_location
 from .staging.primitive import staging_error
 from .staging.read_places import MISSING
 from .staging.shapes_in_traces import types_in

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .staging.expression import MakeAggregate, make
+from .staging.expression import MakeAggregate
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TupleSpec
+from .staging.tracing import make
 
 
 def leaf_reps(rep: Rep) -> list[Rep]:

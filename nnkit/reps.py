@@ -14,7 +14,7 @@ from .core.types import BOOL
 from .generic_structs import bound_by, substituted
 from .staging.aggregates import aggregate_of
 from .staging.carry import with_article
-from .staging.expression import Expression, MakeAggregate, Trace, make
+from .staging.expression import Expression, MakeAggregate, Trace
 from .staging.extents import Condition, SymbolicNumber
 from .staging.number_help import typed_number
 from .staging.primitive import dtype_error, literal, located, staging_error
@@ -29,6 +29,7 @@ from .staging.rep_base import (
 )
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, difference, fits, is_tuple
 from .staging.staged_functions import mismatch
+from .staging.tracing import make
 from .struct_fields import Binding
 from .structs import Struct, fields
 from .unstaged import check_is_staged

@@ -22,7 +22,6 @@ from .core.errors import DTypeError, RankError, ShapeError, StagingError
 from .core.lazy_dataclass import dataclass
 from .core.location import HasLocation
 from .generic_structs import is_element_type, substituted, variables_of
-from .staging.expression import current_trace
 from .staging.primitive import dtype_error
 from .staging.rep_base import RepBase
 from .staging.spec import (
@@ -36,6 +35,7 @@ from .staging.spec import (
     is_sequence,
 )
 from .staging.tracebacks import public_methods
+from .staging.tracing import current_trace
 from .tensors import RANKED, AnyTensor, DType, Ranked, subscript
 
 

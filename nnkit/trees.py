@@ -17,11 +17,12 @@ from typing import Any
 from .core.errors import DTypeError, ShapeError
 from .reps import check_fields
 from .staging.aggregates import aggregate_of
-from .staging.expression import MakeAggregate, current_trace, make
+from .staging.expression import MakeAggregate
 from .staging.leafwise import TreeNode, node_of
 from .staging.primitive import located
 from .staging.rep import Rep
 from .staging.spec import StructSpec, TupleSpec, another, is_sequence, is_tuple
+from .staging.tracing import current_trace, make
 from .structs import Struct, assemble, struct_node
 from .tensors import AnyTensor
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from .staging.carry import kind
-from .staging.expression import current_trace
 from .staging.location import DefinitionLocation, is_own_frame
 from .staging.primitive import staging_error
+from .staging.tracing import current_trace
 from .staging.user_code import is_library
 from .structs import Struct
 from .tensors import AnyTensor

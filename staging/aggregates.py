@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from .expression import Expression, GetElement, MakeAggregate, make
+from .expression import Expression, GetElement, MakeAggregate
 from .number_help import typed_number
 from .primitive import dtype_error, index_error, is_index, literal, staging_error
 from .rep_base import RepBase, constant_of, is_number
@@ -20,6 +20,7 @@ from .spec import (
     is_open,
     is_sequence,
 )
+from .tracing import make
 
 
 class FieldLens(Protocol):

@@ -42,11 +42,7 @@ from .expression import (
     TracedBody,
     UnknownResult,
     WhileLoop,
-    check_alive,
     free_expressions,
-    keep,
-    make,
-    tracing,
 )
 from .extents import Condition, Extent
 from .location import current_location
@@ -55,6 +51,7 @@ from .recursion import UnknownResultError, outermost, wait_for
 from .refs import thread_refs
 from .rep_base import RepBase, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .tracing import check_alive, keep, make, tracing
 
 _INDEX = TensorSpec(0, I64)
 _TRUTH = TensorSpec(0, BOOL)

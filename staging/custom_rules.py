@@ -16,17 +16,9 @@ from typing import Final
 from ..core.errors import NNKitError, StagingError
 from .called import called_in
 from .carry import with_article
-from .expression import (
-    BatchCallee,
-    Callee,
-    CalleeKey,
-    DerivativeCallee,
-    Shapes,
-    Trace,
-    TracedRules,
-    with_location,
-)
+from .expression import BatchCallee, Callee, CalleeKey, DerivativeCallee, Shapes, Trace, TracedRules
 from .known_shapes import NeedsShapes, type_lookup
+from .location import with_location
 from .primitive import staging_error
 from .spec import CallableSpec, FunctionSpec, Spec, TupleSpec, fits
 from .staged_functions import (

@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from ..core.errors import NNKitError
 from ..core.ir import Value
 from ..core.types import StructType, TensorType, TupleType, Type
-from .expression import (
-    HELP,
-    Expression,
-    ForLoop,
-    IfElse,
-    Parameter,
-    StagedCall,
-    TracedBody,
-    WhileLoop,
-    with_location,
-)
+from .expression import Expression, ForLoop, IfElse, Parameter, StagedCall, TracedBody, WhileLoop
+from .location import HELP, with_location
 
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:

@@ -7,21 +7,16 @@ computed once.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from ..core.errors import StagingError
-from ..core.ir import Builder, Extern, Op, SavePolicy, Value
+from ..core.ir import Extern, Op, SavePolicy, Value
 from ..core.lazy_dataclass import dataclass
 from ..core.location import HasLocation
 from ..core.types import Array, DType, FunctionType, Shape
 from .epochs import this_epoch
-from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
-from .tracing_clock import TRACING
 
 Shapes: TypeAlias = tuple[Shape, ...]
 """Of the tensors in arguments, from left to right."""
@@ -362,78 +357,6 @@ Mode: TypeAlias = Literal["auto", "forward", "reverse"]
 """How Jacobians are computed: column by column, or row by row; `auto` takes whichever are fewer."""
 
 
-class _Active(threading.local):
-    """The traces in progress on this thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.traces: list[Trace] = []
-
-
-_active = _Active()
-
-
-@contextmanager
-def tracing(trace: Trace) -> Generator[None]:
-    """While this lasts, new expressions belong to `trace`."""
-    _active.traces.append(trace)
-    try:
-        yield
-    finally:
-        _active.traces.pop()
-
-
-def current_trace() -> Trace | None:
-    """The function being staged on this thread, the innermost one."""
-    return _active.traces[-1] if _active.traces else None
-
-
-def active_traces() -> list[Trace]:
-    """All functions being staged on this thread, the outermost first."""
-    return _active.traces
-
-
-def adopt_traces(traces: list[Trace]) -> None:
-    """Continue on this thread what is staged on another one, which waits."""
-    _active.traces = traces
-
-
-def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Expression:
-    """A new node at the user's present line.
-
-    Raises: StagingError when an operand belongs to a trace that is over.
-    """
-    TRACING.count()
-    location = current_location()
-    check_alive(operands, location)
-    trace = current_trace()
-    return Expression(operation, tuple(operands), type, location, trace)
-
-
-def keep(node: Expression) -> None:
-    """Have the trace in progress do what `node` does, whether its value is used or not."""
-    trace = current_trace()
-    if trace is not None:
-        trace.effects.append(node)
-
-
-def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
-    """Raises: StagingError when one belongs to a trace that is over, or goes on in another thread."""
-    traces = _active.traces
-    for expression in expressions:
-        owner = expression.trace
-        if owner is None or (traces and owner is traces[-1]):
-            continue
-        if owner not in traces:
-            raise with_location(
-                StagingError(
-                    f"a Rep of {owner.name} is used outside of it: it was made while {owner.name} was "
-                    "staged, and means nothing after that"
-                ),
-                location,
-                "return the value from the staged function, or pass it as an argument",
-            )
-
-
 def depends_on_parameters(root: Expression) -> bool:
     """Whether the value of `root` waits for an argument of a staged function."""
     seen: set[Expression] = set()
@@ -463,67 +386,3 @@ def free_expressions(roots: Sequence[Expression], trace: Trace) -> tuple[Express
         else:
             stack.extend(reversed(node.operands))
     return tuple(found)
-
-
-def with_location(error: Any, location: HasLocation | None, help: str = "") -> Any:
-    """`error` with the user's line and caret in its message, and a note that helps.
-
-    A help that the message ends with becomes that note.
-    """
-    message, _, told = str(error.args[0]).partition(HELP)
-    help = help or told
-    error.args = (message, *error.args[1:])
-    place = location.resolve() if location else None
-    if place is not None:
-        excerpt = place.excerpt().replace("\n", "\n  ")
-        error.args = (f"{error.args[0]}\n  {excerpt}", *error.args[1:])
-    if help:
-        error.add_note(f"  help: {help}")
-    return error
-
-
-HELP = "\n  help: "
-
-
-__all__ = [
-    "HELP",
-    "BatchCallee",
-    "Builder",
-    "Callee",
-    "Constant",
-    "DerivativeCallee",
-    "Expression",
-    "ForLoop",
-    "ForeignCallee",
-    "GetElement",
-    "GradientCallee",
-    "IfElse",
-    "JacobianCallee",
-    "MakeAggregate",
-    "Mode",
-    "Operation",
-    "Parameter",
-    "PendingTrace",
-    "Primitive",
-    "Result",
-    "ShapeDependent",
-    "SideEffect",
-    "StagedCall",
-    "StructuredOperation",
-    "TangentCallee",
-    "Trace",
-    "TracedBody",
-    "TracedRules",
-    "UnknownResult",
-    "WhileLoop",
-    "active_traces",
-    "adopt_traces",
-    "check_alive",
-    "current_trace",
-    "depends_on_parameters",
-    "free_expressions",
-    "keep",
-    "make",
-    "tracing",
-    "with_location",
-]  # fmt: skip

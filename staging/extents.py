@@ -19,10 +19,11 @@ import numpy as np
 from ..core.errors import ShapeError, StagingError
 from ..core.ir import Builder, Value
 from ..core.types import Shape
-from .expression import Expression, Parameter, ShapeDependent, make, with_location
+from .expression import Expression, Parameter, ShapeDependent
 from .known_shapes import is_traced_for_shapes, known_shape, shapes_in_sight
-from .location import current_location
+from .location import current_location, with_location
 from .spec import Spec
+from .tracing import make
 
 ShapeLookup: TypeAlias = Callable[[Expression], Shape]
 _Binary: TypeAlias = Callable[[Any, Any], Any]

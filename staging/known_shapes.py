@@ -21,8 +21,9 @@ from ..core.lazy_dataclass import dataclass
 from ..core.location import HasLocation
 from ..core.types import Shape
 from .called import called_by
-from .expression import Callee, Expression, Shapes, Trace, active_traces, with_location
-from .location import current_location
+from .expression import Callee, Expression, Shapes, Trace
+from .location import current_location, with_location
+from .tracing import active_traces
 
 
 class TypeLookup(Protocol):

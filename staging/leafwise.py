@@ -15,10 +15,11 @@ from ..core.lazy_dataclass import dataclass
 from ..core.ops import Elementwise
 from ..core.types import BOOL, F32
 from .aggregates import aggregate_of, part_of
-from .expression import Expression, MakeAggregate, make
+from .expression import Expression, MakeAggregate
 from .primitive import elementwise, literal, located, staging_error
 from .rep_base import RepBase, is_number, list_error
 from .spec import Spec, StructSpec, TensorSpec, TupleSpec, another
+from .tracing import make
 
 
 @dataclass(frozen=True)

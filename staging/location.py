@@ -13,9 +13,10 @@ from functools import cache, singledispatch
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 from ..core.lazy_dataclass import dataclass
-from ..core.location import Location
+from ..core.location import HasLocation, Location
 from .segmented_stack import FIRST, waiting_frame
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
@@ -114,3 +115,24 @@ def is_own_frame(frame: FrameType) -> bool:
 def is_own_file(name: str) -> bool:
     """Whether source file `name` belongs to NNKit, or dispatches for it."""
     return name.startswith(_PACKAGE) or name == _DISPATCH
+
+
+HELP = "\n  help: "
+"""What stands before the help in a message."""
+
+
+def with_location(error: Any, location: HasLocation | None, help: str = "") -> Any:
+    """`error` with the user's line and caret in its message, and a note that helps.
+
+    A help that the message ends with becomes that note.
+    """
+    message, _, told = str(error.args[0]).partition(HELP)
+    help = help or told
+    error.args = (message, *error.args[1:])
+    place = location.resolve() if location else None
+    if place is not None:
+        excerpt = place.excerpt().replace("\n", "\n  ")
+        error.args = (f"{error.args[0]}\n  {excerpt}", *error.args[1:])
+    if help:
+        error.add_note(f"  help: {help}")
+    return error

@@ -45,10 +45,11 @@ from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range, constant
 from ..core.types import Array, DType, Kind, TensorType, Type, scalar
-from .expression import HELP, Constant, Expression, Primitive, ShapeDependent, make, with_location
+from .expression import Constant, Expression, Primitive, ShapeDependent
 from .extents import Extent, Size, SymbolicNumber, examples, is_symbolic, size_dependent
-from .location import current_location
+from .location import HELP, current_location, with_location
 from .spec import TensorSpec, as_tuple, dtype_words, is_tuple
+from .tracing import make
 
 
 def tensor_of(expression: Expression, what: str) -> TensorSpec:

@@ -22,17 +22,9 @@ from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
 from ..core.lazy_dataclass import dataclass
-from .expression import (
-    Callee,
-    CalleeKey,
-    Expression,
-    PendingTrace,
-    Trace,
-    TracedBody,
-    active_traces,
-    with_location,
-)
-from .location import current_location
+from .expression import Callee, CalleeKey, Expression, PendingTrace, Trace, TracedBody
+from .location import current_location, with_location
+from .tracing import active_traces
 
 
 class UnknownResultError(StagingError):

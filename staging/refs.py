@@ -29,7 +29,6 @@ from .expression import (
     Trace,
     TracedBody,
     WhileLoop,
-    active_traces,
     free_expressions,
 )
 from .location import current_location
@@ -38,6 +37,7 @@ from .primitive import dtype_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import TensorSpec
 from .tracebacks import public_methods
+from .tracing import active_traces
 from .updates import read, updated
 
 

@@ -7,20 +7,12 @@ from typing import Any
 
 from ..core.ir.loop_schedules import LoopSchedule
 from .aggregates import element_of
-from .expression import (
-    Expression,
-    MakeAggregate,
-    StagedCall,
-    Trace,
-    current_trace,
-    free_expressions,
-    make,
-    tracing,
-)
+from .expression import Expression, MakeAggregate, StagedCall, Trace, free_expressions
 from .location import current_location
 from .primitive import staging_error
 from .rep_base import RepBase, rep_of
 from .spec import TupleSpec, is_tuple
+from .tracing import current_trace, make, tracing
 
 
 def scheduled(what: str, schedule: object, loop: Callable[[], Any]) -> Any:

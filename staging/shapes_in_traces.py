@@ -13,19 +13,12 @@ from dataclasses import field
 from ..core.ir import Builder, Value, start_function
 from ..core.lazy_dataclass import dataclass
 from ..core.types import StructType, TensorType, TupleType, Type
-from .expression import (
-    Expression,
-    Parameter,
-    Shapes,
-    Trace,
-    TracedBody,
-    UnknownResult,
-    active_traces,
-)
+from .expression import Expression, Parameter, Shapes, Trace, TracedBody, UnknownResult
 from .known_shapes import TypeLookup
 from .postorder import postorder
 from .spec import TensorSpec
 from .specialize import Specializer
+from .tracing import active_traces
 
 
 @dataclass(eq=False)

@@ -60,9 +60,9 @@ from .expression import (
     TracedBody,
     TracedRules,
     WhileLoop,
-    with_location,
 )
 from .halves import HalfCallee
+from .location import with_location
 from .names import identifier
 from .postorder import postorder
 from .primitive import located

@@ -17,7 +17,8 @@ from ..core.ops.literal import constant, number_of
 from ..core.types import I64, TensorType, Type, scalar
 from .carry import OF_BRANCHES, OF_LOOPS
 from .explanation import difference, shown
-from .expression import HELP, Expression, ForLoop, IfElse, TracedBody, WhileLoop
+from .expression import Expression, ForLoop, IfElse, TracedBody, WhileLoop
+from .location import HELP
 
 Given: TypeAlias = "tuple[Value | None, ...]"
 """Values, as far as they are known."""

@@ -8,7 +8,8 @@ from ..core.errors import ShapeError
 from ..core.ir import CustomRules, Function
 from ..core.types import TupleType, Type
 from .explanation import shown
-from .expression import Callee, Trace, TracedRules, with_location
+from .expression import Callee, Trace, TracedRules
+from .location import with_location
 
 
 def add_rules(

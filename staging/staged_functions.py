@@ -29,15 +29,10 @@ from .expression import (
     StagedCall,
     Trace,
     TracedBody,
-    active_traces,
-    check_alive,
     free_expressions,
-    keep,
-    make,
-    tracing,
-    with_location,
 )
 from .known_shapes import NeedsShapes, ShapeRequest, type_lookup
+from .location import with_location
 from .named_dimensions import NamedDimensions
 from .number_help import typed_number
 from .primitive import located
@@ -69,6 +64,7 @@ from .spec import (
     is_open,
     is_tuple,
 )
+from .tracing import active_traces, check_alive, keep, make, tracing
 from .user_calls import call_user, python_recursion_error, staging_lock
 
 _Callee = TypeVar("_Callee", bound=Callee)

@@ -16,8 +16,8 @@ from types import FunctionType, TracebackType
 from typing import Any, Final, TypeVar, cast
 
 from ..core.errors import NNKitError
-from .expression import active_traces
 from .location import is_own_frame
+from .tracing import active_traces
 from .user_code import is_library
 from .wrong_calls import wrong_call
 

@@ -17,11 +17,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from ..core.errors import NNKitError, StagingError
 from ..core.thread_stack import current_stack
-from .expression import Trace, active_traces, adopt_traces, with_location
-from .location import DefinitionLocation, SourceLocation, is_own_file
+from .expression import Trace
+from .location import DefinitionLocation, SourceLocation, is_own_file, with_location
 from .primitive import staging_error
 from .recursion import ENDLESS, CallSite, Running, adopt_thread_state, thread_state
 from .segmented_stack import call_in_segment, has_room
+from .tracing import active_traces, adopt_traces
 
 MOST_NESTED: Final = 5_000
 """How many calls of the user's functions may be inside each other: a recursion without an end ends here, before

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from ..core.errors import NNKitError, StagingError
-from .expression import with_location
-from .location import current_location
+from .location import current_location, with_location
 
 OTHER_NAMES: Final = """
     dim dims axes dimension | axis axes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nnkit.core.errors import ShapeError, StagingError
+from nnkit.core.errors import StagingError
 from nnkit.core.ops import Add
 from nnkit.core.types import F32
 from nnkit.staging.expression import (
@@ -14,15 +14,11 @@ from nnkit.staging.expression import (
     Parameter,
     Primitive,
     Trace,
-    check_alive,
-    current_trace,
     depends_on_parameters,
     free_expressions,
-    make,
-    tracing,
-    with_location,
-)  # fmt: skip
+)
 from nnkit.staging.spec import TensorSpec
+from nnkit.staging.tracing import check_alive, current_trace, make, tracing
 
 VECTOR = TensorSpec(1, F32)
 
@@ -71,9 +67,3 @@ def test_dependence_and_depth() -> None:
         constant = Expression(Primitive(Add()), (constant, constant), VECTOR, None, None)
     assert depends_on_parameters(x) and not depends_on_parameters(constant)
     assert free_expressions([constant], Trace("t", ())) == ()
-
-
-def test_a_help_in_the_message_becomes_a_note() -> None:
-    error = with_location(ShapeError("wrong\n  help: do this"), None)
-    assert str(error) == "wrong" and error.__notes__ == ["  help: do this"]
-    assert with_location(ShapeError("wrong"), None, "that").__notes__ == ["  help: that"]

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import nnkit as nk
-from nnkit import staged
-from nnkit.staging.location import DefinitionLocation, SourceLocation, current_location, is_own_file
+from nnkit import ShapeError, staged
+from nnkit.staging.location import (
+    DefinitionLocation,
+    SourceLocation,
+    current_location,
+    is_own_file,
+    with_location,
+)
 
 
 def place_of(location: Any) -> Any:
@@ -80,3 +86,9 @@ def test_code_without_a_file_has_a_line_only() -> None:
 def test_here_is_the_user() -> None:
     location = current_location()
     assert location is not None and place_of(location).file == __file__
+
+
+def test_a_help_in_the_message_becomes_a_note() -> None:
+    error = with_location(ShapeError("wrong\n  help: do this"), None)
+    assert str(error) == "wrong" and error.__notes__ == ["  help: do this"]
+    assert with_location(ShapeError("wrong"), None, "that").__notes__ == ["  help: that"]
