@@ -14,32 +14,23 @@ from .callables import StagedFunction, check_staged
 from .conversion import shapes_of, signature_of
 from .core.errors import UnsupportedError
 from .core.ir import SavePolicy
-from .core.lazy_dataclass import dataclass
 from .core.types import TensorType
 from .derivative_checks import check_parameters, checked_policy
+from .halved_gradients import HalvedGradient
 from .redefinitions import Watched, functions_of, watched_by
-from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
+from .residuals import HalfSignature, Residual, Residuals, Saved
 from .shaping import split_pieces
 from .staging.custom_rules import trace_rules
 from .staging.expression import Callee, Shapes
-from .staging.halves import (
-    Half,
-    HalfCallee,
-    HalfPart,
-    KeptValue,
-    LinkableHalves,
-    narrow_shape,
-    residual_spec,
-)
+from .staging.halves import Half, LinkableHalves
 from .staging.primitive import differentiation_error, located, staging_error
-from .staging.reads import Reads
 from .staging.rep import Rep
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
-from .staging.staged_functions import PythonFunction, Stageable
+from .staging.spec import Spec, StructSpec, TupleSpec, as_tuple, is_tuple, leaves
+from .staging.staged_functions import Stageable
 from .staging.tracebacks import public, public_methods
 from .static_parameters import MOST_VARIANTS
 from .structs import Struct
-from .tensors import DTYPES, AnyTensor
+from .tensors import AnyTensor
 from .wrt import (
     ParameterPath,
     are_indices,
@@ -66,7 +57,7 @@ class Halves:
     backward_signature: HalfSignature
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
-    def __init__(self, about: _Halved) -> None:
+    def __init__(self, about: HalvedGradient) -> None:
         self.residuals = tuple(about.residuals())
         self.ends_by_seed = about.core.has_while
         self.forward = _Forward(about, self)
@@ -187,7 +178,7 @@ class Split:
         derivatives = tuple(zip(names, (spec for _, spec in found), strict=True))
         taken = tuple(shapes[k] for k in wrt)
         return Halves(
-            _Halved(
+            HalvedGradient(
                 core,
                 callee,
                 shapes,
@@ -243,97 +234,12 @@ def _policy(save: Any) -> SavePolicy:
     return "auto" if policy is None else policy
 
 
-@dataclass(frozen=True)
-class _Halved:
-    """What both halves are made from: the gradient of `callee` for tensors of these shapes."""
-
-    core: LinkableHalves
-    callee: Callee
-    shapes: tuple[tuple[int, ...], ...]
-    result_shapes: tuple[tuple[int, ...], ...]
-    derivatives_of: tuple[tuple[str, Spec], ...]
-    single: bool
-    derivative_shapes: tuple[tuple[int, ...], ...]
-    functions: tuple[PythonFunction, ...]
-    reads: Reads
-
-    @property
-    def derivative(self) -> Spec:
-        """The type of all derivatives together."""
-        parts = tuple(spec for _, spec in self.derivatives_of)
-        return parts[0] if self.single else TupleSpec(parts)
-
-    def half(self, part: HalfPart) -> HalfCallee:
-        """One of them, or the forward half without residuals that are at hand."""
-        callee, kept = self.callee, residual_spec(self.core)
-        about = self.core.residuals
-        shapes = [narrow_shape(_tensor(one).shape) for one in about]
-        name = f"{callee.name}_{'backward' if part == 'backward' else 'forward'}"
-        if part == "backward":
-            return HalfCallee(
-                name,
-                (kept, callee.result),
-                self.derivative,
-                location=callee.location,
-                parameter_names=("residuals", "seed"),
-                halves=self.core,
-                part=part,
-                shapes=(*shapes, *self.result_shapes),
-                result_shapes=self.derivative_shapes,
-                functions=self.functions,
-                reads=self.reads,
-            )
-        if part == "saving":
-            chosen = [k for k, one in enumerate(about) if one.kind == "saved"]
-            kept = TupleSpec(tuple(kept.elements[k] for k in chosen))
-            shapes = [shapes[k] for k in chosen]
-        result = TupleSpec((callee.result, kept)) if kept.elements else callee.result
-        return HalfCallee(
-            name,
-            callee.parameters,
-            result if part == "saving" else TupleSpec((callee.result, kept)),
-            location=callee.location,
-            parameter_names=callee.parameter_names,
-            halves=self.core,
-            part=part,
-            shapes=self.shapes,
-            result_shapes=(*self.result_shapes, *shapes),
-            functions=self.functions,
-            reads=self.reads,
-        )
-
-    def arguments(self) -> tuple[ValueInfo, ...]:
-        return _described(self.callee.parameter_names, self.callee.parameters, self.shapes)
-
-    def results(self, prefix: str) -> tuple[ValueInfo, ...]:
-        """The results, or with the prefix `d` the seeds."""
-        name = "seed" if prefix else "value"
-        return _described([name], [self.callee.result], self.result_shapes)
-
-    def derivatives(self) -> tuple[ValueInfo, ...]:
-        names, specs = zip(*self.derivatives_of, strict=True)
-        return _described(names, specs, self.derivative_shapes)
-
-    def residuals(self) -> Iterator[Residual]:
-        names = {"argument": self.arguments(), "result": self.results("")}
-        for one in self.core.residuals:
-            type, place = _tensor(one), one.location
-            known = names.get(one.kind)
-            name = known[one.number].name if known else f"saved {one.number}"
-            line = None
-            if place is not None:
-                line = place.excerpt().splitlines()[0]
-            dtype = DTYPES[type.dtype]
-            shape = narrow_shape(type.shape)
-            yield Residual(name, shape, dtype, one.kind, one.number, one.op, line)
-
-
 class _Forward(StagedFunction):
     """A forward half, which copies no arguments on data."""
 
     __slots__ = ("_halves", "_saving")
 
-    def __init__(self, about: _Halved, halves: Halves) -> None:
+    def __init__(self, about: HalvedGradient, halves: Halves) -> None:
         super().__init__(Half(about.half("forward")))
         self._halves = halves
         self._saving = StagedFunction(Half(about.half("saving")))
@@ -469,32 +375,6 @@ def parts_of(spec: Spec) -> Iterator[tuple[str | int, Spec]]:
         yield from enumerate(spec.elements)
 
 
-def _described(
-    names: Sequence[str], specs: Sequence[Spec], shapes: Sequence[tuple[int, ...]]
-) -> tuple[ValueInfo, ...]:
-    rest = iter(shapes)
-    return tuple(
-        ValueInfo(label, next(rest), DTYPES[leaf.dtype])
-        for name, spec in zip(names, specs, strict=True)
-        for label, leaf in _labels(name, spec)
-    )
-
-
-def _labels(name: str, spec: Spec) -> Iterator[tuple[str, TensorSpec]]:
-    """The tensors inside with what they are called: `p.w`, `seed[0]`."""
-    match spec:
-        case TensorSpec():
-            yield name, spec
-        case TupleSpec(elements):
-            for k, element in enumerate(elements):
-                yield from _labels(f"{name}[{k}]", element)
-        case StructSpec(fields=fields):
-            for field, element in fields:
-                yield from _labels(f"{name}.{field}", element)
-        case _:
-            pass
-
-
 def _tensors(values: Sequence[Any]) -> list[AnyTensor]:
     """The tensors inside of values, from left to right."""
     found: list[AnyTensor] = []
@@ -505,8 +385,3 @@ def _tensors(values: Sequence[Any]) -> list[AnyTensor]:
         else:
             found.append(inside)
     return found
-
-
-def _tensor(residual: KeptValue) -> TensorType:
-    assert isinstance(residual.type, TensorType)
-    return residual.type
