@@ -13,6 +13,7 @@ from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .core.ops import Convolve
 from .core.ops.movement import Reverse, permuted, reshaped
+from .documentation import named
 from .in_f32 import float_of
 from .reps import as_rep
 from .spatial import check_reach, padding_of, per_axis, same_padding
@@ -21,196 +22,95 @@ from .staging.primitive import rank_error
 from .staging.rep import Rep
 
 
-def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Rep:
-    """y[n, o, p] = bias[o] + Σ input[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
+def _convolution(axes: int, text: str) -> Callable[..., Rep]:
+    """`conv1d`, `conv2d` or `conv3d`, and what is said of it."""
+    name = f"conv{axes}d"
 
-    Shapes: input (n, c, l) or (c, l), weight (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
+    def function(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        *,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Rep:
+        strides = per_axis(name, "stride", stride, axes)
+        dilations = per_axis(name, "dilation", dilation, axes)
+        pairs = padding_of(name, padding, axes)
+        (parts,) = per_axis(name, "groups", groups, 1)
 
-    Example: `nk.conv1d(m, nk.ones((1, 2, 2), f32))`
-    """
-    return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+        def build(b: Builder, x: Value, kernel: Value) -> Value:
+            inside = _channels(name, x, kernel, parts)
+            window, extents = kernel.tensor.shape[2:], x.tensor.shape[2:]
+            if kernel.tensor.shape[1] != inside:
+                raise ShapeError(
+                    f"{name}: the kernel {kernel.tensor.words} takes {kernel.tensor.shape[1]} channels, and "
+                    f"{x.tensor.shape[1]} are given{f', {inside} in each group' if parts > 1 else ''}"
+                )
+            if kernel.tensor.shape[0] % parts:
+                raise ShapeError(
+                    f"{name}: {kernel.tensor.shape[0]} output channels cannot be split into {parts} groups"
+                )
+            reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
+            ends = pairs or same_padding(extents, reach, strides)
+            check_reach(name, "the kernel", extents, reach, ends)
+            return b.emit(Convolve(strides, ends, (), dilations, parts), x, kernel)
 
+        return _staged(name, axes, build, input, weight, bias)
 
-def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Rep:
-    """As `conv1d`, of images.
-
-    Shapes: input (n, c, h, w) or (c, h, w), weight (o, c / groups, k, k), bias (o) → (n, o, places, places) or
-    (o, places, places).
-
-    Example: `nk.conv2d(m.expand_dims(0), nk.ones((1, 1, 2, 2), f32), padding="same")`
-    """
-    return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Rep:
-    """As `conv1d`, of volumes.
-
-    Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (o, c / groups, k, k, k), bias (o) →
-        (n, o, places, places, places) or (o, places, places, places).
-
-    Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32))`
-    """
-    return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+    return named(function, name, text)
 
 
-def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Rep:
-    """The transpose of `conv1d`: what its gradient by input is, of l places (l − 1) · stride + (k − 1) · dilation + 1.
+def _transposed_convolution(axes: int, text: str) -> Callable[..., Rep]:
+    """`conv_transpose1d` and so on, and what is said of it."""
+    name = f"conv_transpose{axes}d"
 
-    `padding` is cut off at the ends, `output_padding` put on at the high one; with `padding="same"` there are
-    l · stride places.
+    def function(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        *,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Rep:
+        strides = per_axis(name, "stride", stride, axes)
+        dilations = per_axis(name, "dilation", dilation, axes)
+        more = per_axis(name, "output_padding", output_padding, axes, least=0)
+        pairs = padding_of(name, padding, axes)
+        (parts,) = per_axis(name, "groups", groups, 1)
 
-    Shapes: input (n, c, l) or (c, l), weight (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
-
-    Example: `nk.conv_transpose1d(m, nk.ones((2, 1, 2), f32), stride=2)`
-    """
-    given = (stride, padding, output_padding, dilation, groups)
-    return _transposed("conv_transpose1d", 1, input, weight, bias, *given)
-
-
-def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Rep:
-    """As `conv_transpose1d`, of images.
-
-    Shapes: input (n, c, h, w) or (c, h, w), weight (c, o / groups, k, k), bias (o) → (n, o, places, places) or
-    (o, places, places).
-
-    Example: `nk.conv_transpose2d(m.expand_dims(0), nk.ones((1, 1, 1, 2), f32))`
-    """
-    given = (stride, padding, output_padding, dilation, groups)
-    return _transposed("conv_transpose2d", 2, input, weight, bias, *given)
-
-
-def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Rep:
-    """As `conv_transpose1d`, of volumes.
-
-    Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (c, o / groups, k, k, k), bias (o) →
-        (n, o, places, places, places) or (o, places, places, places).
-
-    Example: `nk.conv_transpose3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32), stride=2)`
-    """
-    given = (stride, padding, output_padding, dilation, groups)
-    return _transposed("conv_transpose3d", 3, input, weight, bias, *given)
-
-
-def _convolved(
-    name: str, axes: int, x: Any, kernel: Any, bias: Any,
-    stride: Any, padding: Any, dilation: Any, groups: Any,
-) -> Rep:  # fmt: skip
-    strides = per_axis(name, "stride", stride, axes)
-    dilations = per_axis(name, "dilation", dilation, axes)
-    pairs = padding_of(name, padding, axes)
-    (parts,) = per_axis(name, "groups", groups, 1)
-
-    def build(b: Builder, x: Value, kernel: Value) -> Value:
-        inside = _channels(name, x, kernel, parts)
-        window, extents = kernel.tensor.shape[2:], x.tensor.shape[2:]
-        if kernel.tensor.shape[1] != inside:
-            raise ShapeError(
-                f"{name}: the kernel {kernel.tensor.words} takes {kernel.tensor.shape[1]} channels, and "
-                f"{x.tensor.shape[1]} are given{f', {inside} in each group' if parts > 1 else ''}"
+        def build(b: Builder, x: Value, kernel: Value) -> Value:
+            inside = _channels(name, x, kernel, parts)
+            given, made, *window = kernel.tensor.shape
+            if given != x.tensor.shape[1]:
+                raise ShapeError(
+                    f"{name}: the kernel {kernel.tensor.words} takes {given} channels, "
+                    f"and {x.tensor.shape[1]} are given"
+                )
+            split = reshaped(b, kernel, (parts, inside, made, *window))
+            order = (0, 2, 1, *range(3, split.tensor.rank))
+            turned = reshaped(b, permuted(b, split, order), (parts * made, inside, *window))
+            turned = b.emit(Reverse(tuple(range(2, turned.tensor.rank))), turned)
+            reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
+            cut = pairs or tuple(
+                (max(n - s, 0) // 2, n - s - max(n - s, 0) // 2)
+                for n, s in zip(reach, strides, strict=True)
             )
-        if kernel.tensor.shape[0] % parts:
-            raise ShapeError(
-                f"{name}: {kernel.tensor.shape[0]} output channels cannot be split into {parts} groups"
+            ends = tuple(
+                (n - 1 - low, n - 1 - high + extra)
+                for n, (low, high), extra in zip(reach, cut, more, strict=True)
             )
-        reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
-        ends = pairs or same_padding(extents, reach, strides)
-        check_reach(name, "the kernel", extents, reach, ends)
-        return b.emit(Convolve(strides, ends, (), dilations, parts), x, kernel)
+            ones = (1,) * axes
+            return b.emit(Convolve(ones, ends, strides, dilations, parts), x, turned)
 
-    return _staged(name, axes, build, x, kernel, bias)
+        return _staged(name, axes, build, input, weight, bias)
 
-
-def _transposed(
-    name: str, axes: int, x: Any, kernel: Any, bias: Any,
-    stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: Any,
-) -> Rep:  # fmt: skip
-    strides = per_axis(name, "stride", stride, axes)
-    dilations = per_axis(name, "dilation", dilation, axes)
-    more = per_axis(name, "output_padding", output_padding, axes, least=0)
-    pairs = padding_of(name, padding, axes)
-    (parts,) = per_axis(name, "groups", groups, 1)
-
-    def build(b: Builder, x: Value, kernel: Value) -> Value:
-        inside = _channels(name, x, kernel, parts)
-        given, made, *window = kernel.tensor.shape
-        if given != x.tensor.shape[1]:
-            raise ShapeError(
-                f"{name}: the kernel {kernel.tensor.words} takes {given} channels, and {x.tensor.shape[1]} are given"
-            )
-        split = reshaped(b, kernel, (parts, inside, made, *window))
-        order = (0, 2, 1, *range(3, split.tensor.rank))
-        turned = reshaped(b, permuted(b, split, order), (parts * made, inside, *window))
-        turned = b.emit(Reverse(tuple(range(2, turned.tensor.rank))), turned)
-        reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
-        cut = pairs or tuple(
-            (max(n - s, 0) // 2, n - s - max(n - s, 0) // 2)
-            for n, s in zip(reach, strides, strict=True)
-        )
-        ends = tuple(
-            (n - 1 - low, n - 1 - high + extra)
-            for n, (low, high), extra in zip(reach, cut, more, strict=True)
-        )
-        ones = (1,) * axes
-        return b.emit(Convolve(ones, ends, strides, dilations, parts), x, turned)
-
-    return _staged(name, axes, build, x, kernel, bias)
+    return named(function, name, text)
 
 
 def _staged(
@@ -259,3 +159,71 @@ def _channels(name: str, x: Value, kernel: Value, groups: int) -> int:
     if channels % groups:
         raise ShapeError(f"{name}: {channels} input channels cannot be split into {groups} groups")
     return channels // groups
+
+
+conv1d = _convolution(
+    1,
+    """y[n, o, p] = bias[o] + Σ input[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
+
+Shapes: input (n, c, l) or (c, l), weight (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
+
+Example: `nk.conv1d(m, nk.ones((1, 2, 2), f32))`
+""",
+)
+
+conv2d = _convolution(
+    2,
+    """As `conv1d`, of images.
+
+Shapes: input (n, c, h, w) or (c, h, w), weight (o, c / groups, k, k), bias (o) → (n, o, places, places) or
+(o, places, places).
+
+Example: `nk.conv2d(m.expand_dims(0), nk.ones((1, 1, 2, 2), f32), padding="same")`
+""",
+)
+
+conv3d = _convolution(
+    3,
+    """As `conv1d`, of volumes.
+
+Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (o, c / groups, k, k, k), bias (o) →
+    (n, o, places, places, places) or (o, places, places, places).
+
+Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32))`
+""",
+)
+
+conv_transpose1d = _transposed_convolution(
+    1,
+    """The transpose of `conv1d`: what its gradient by input is, of l places (l − 1) · stride + (k − 1) · dilation + 1.
+
+`padding` is cut off at the ends, `output_padding` put on at the high one; with `padding="same"` there are
+l · stride places.
+
+Shapes: input (n, c, l) or (c, l), weight (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
+
+Example: `nk.conv_transpose1d(m, nk.ones((2, 1, 2), f32), stride=2)`
+""",
+)
+
+conv_transpose2d = _transposed_convolution(
+    2,
+    """As `conv_transpose1d`, of images.
+
+Shapes: input (n, c, h, w) or (c, h, w), weight (c, o / groups, k, k), bias (o) → (n, o, places, places) or
+(o, places, places).
+
+Example: `nk.conv_transpose2d(m.expand_dims(0), nk.ones((1, 1, 1, 2), f32))`
+""",
+)
+
+conv_transpose3d = _transposed_convolution(
+    3,
+    """As `conv_transpose1d`, of volumes.
+
+Shapes: input (n, c, d, h, w) or (c, d, h, w), weight (c, o / groups, k, k, k), bias (o) →
+    (n, o, places, places, places) or (o, places, places, places).
+
+Example: `nk.conv_transpose3d(m.reshape(1, 2, 1, 3), nk.ones((1, 1, 2, 1, 2), f32), stride=2)`
+""",
+)

@@ -1,15 +1,26 @@
-"""The `__doc__` of staged functions: the user's, and of what is made of them what that is."""
+"""Names and docstrings: of staged functions, of what is made of them, and of functions that are made from a table."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from .introspection import short_value
 from .staging.batches import Batch
 from .staging.derivatives import Derivative, Gradient, TangentMap
-from .staging.expression import HELP
+from .staging.location import HELP
 from .staging.staged_functions import PythonFunction, Stageable
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def named(function: _Function, name: str, text: str) -> _Function:
+    """The function with the name and docstring of one that is written out."""
+    described = cast("Any", function)
+    described.__name__ = described.__qualname__ = name
+    described.__doc__ = text
+    return function
 
 
 class Documentation:

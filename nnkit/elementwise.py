@@ -14,6 +14,7 @@ from .core.ir import Value
 from .core.ops import arithmetic, composed, elementary, rounding, special, transcendental
 from .core.ops.forms import Elementwise
 from .core.types import Kind
+from .documentation import named
 from .reps import as_rep, operands_of
 from .staging import primitive
 from .staging.expression import Expression
@@ -73,9 +74,7 @@ def _described(
 ) -> _Function:
     """The function with the name, docstring and annotations of one that is written out."""
     kinds = primitive.kinds_of(meaning) if isinstance(meaning, Elementwise) else accepts
-    described, generic = cast("Any", function), cast("Any", Rep)
-    described.__name__ = described.__qualname__ = name
-    described.__doc__ = text
+    described, generic = cast("Any", named(function, name, text)), cast("Any", Rep)
     family = generic[_FAMILIES.get(kinds, Number)]
     described.__annotations__ = dict.fromkeys(described.__annotations__, family)
     return function

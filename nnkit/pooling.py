@@ -17,6 +17,7 @@ from .core.ops.formulas import number
 from .core.ops.literal import constant
 from .core.ops.movement import reshaped
 from .core.types import Shape, TensorType
+from .documentation import named
 from .in_f32 import in_f32
 from .reps import as_rep
 from .spatial import Pairs, check_reach, padding_of, per_axis, same_padding
@@ -25,106 +26,40 @@ from .staging.primitive import dtype_error, rank_error
 from .staging.rep import Rep
 
 
-def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
-) -> Rep:
-    """The largest element of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
+def _maxima(axes: int, text: str) -> Callable[..., Rep]:
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, and what is said of it."""
+    name = f"max_pool{axes}d"
 
-    What padding covers does not count; ties share the derivative evenly.  With `ceil_mode` there is a last window, too,
-    that reaches beyond the end, if it begins before it.
+    def function(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        *,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+    ) -> Rep:
+        return _max_pool(_Windows(name, axes, kernel_size, stride, padding, bool(ceil_mode)), input)
 
-    Shapes: input (…, l) → (…, places).
-
-    Example: `nk.max_pool1d(x, 2, stride=1)`
-    """
-    windows = _Windows("max_pool1d", 1, kernel_size, stride, padding, bool(ceil_mode))
-    return _max_pool(windows, input)
-
-
-def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
-) -> Rep:
-    """As `max_pool1d`, of windows along the last two axes.
-
-    Shapes: input (…, h, w) → (…, places, places).
-
-    Example: `nk.max_pool2d(m, 2)`
-    """
-    windows = _Windows("max_pool2d", 2, kernel_size, stride, padding, bool(ceil_mode))
-    return _max_pool(windows, input)
+    return named(function, name, text)
 
 
-def max_pool3d(
-    input: Any, kernel_size: Any, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
-) -> Rep:
-    """As `max_pool1d`, of windows along the last three axes.
+def _means(axes: int, text: str) -> Callable[..., Rep]:
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, and what is said of it."""
+    name = f"avg_pool{axes}d"
 
-    Shapes: input (…, d, h, w) → (…, places, places, places).
+    def function(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        *,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Rep:
+        windows = _Windows(name, axes, kernel_size, stride, padding, bool(ceil_mode))
+        return _avg_pool(windows, input, count_include_pad)
 
-    Example: `nk.max_pool3d(m.expand_dims(0), (1, 2, 2))`
-    """
-    windows = _Windows("max_pool3d", 3, kernel_size, stride, padding, bool(ceil_mode))
-    return _max_pool(windows, input)
-
-
-def avg_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    *,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Rep:
-    """The mean of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
-
-    Padding counts as zeros, or not at all without `count_include_pad`; with `ceil_mode`, as in `max_pool1d`, what is
-    beyond it never does.
-
-    Shapes: input (…, l) → (…, places).
-
-    Example: `nk.avg_pool1d(x, 2, stride=1)`
-    """
-    windows = _Windows("avg_pool1d", 1, kernel_size, stride, padding, bool(ceil_mode))
-    return _avg_pool(windows, input, count_include_pad)
-
-
-def avg_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    *,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Rep:
-    """As `avg_pool1d`, of windows along the last two axes.
-
-    Shapes: input (…, h, w) → (…, places, places).
-
-    Example: `nk.avg_pool2d(m, (2, 3))`
-    """
-    windows = _Windows("avg_pool2d", 2, kernel_size, stride, padding, bool(ceil_mode))
-    return _avg_pool(windows, input, count_include_pad)
-
-
-def avg_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    *,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Rep:
-    """As `avg_pool1d`, of windows along the last three axes.
-
-    Shapes: input (…, d, h, w) → (…, places, places, places).
-
-    Example: `nk.avg_pool3d(m.expand_dims(0), (1, 2, 3))`
-    """
-    windows = _Windows("avg_pool3d", 3, kernel_size, stride, padding, bool(ceil_mode))
-    return _avg_pool(windows, input, count_include_pad)
+    return named(function, name, text)
 
 
 @dataclass(frozen=True)
@@ -246,3 +181,70 @@ def _tiled(b: Builder, x: Value, combinator: Combinator, sizes: Sequence[int]) -
     split = [n for extent, size in zip(whole, sizes, strict=True) for n in (extent // size, size)]
     inner = tuple(others + 2 * axis + 1 for axis in range(len(sizes)))
     return b.emit(Reduce(combinator, inner), reshaped(b, x, (*lead, *split)))
+
+
+max_pool1d = _maxima(
+    1,
+    """The largest element of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
+
+What padding covers does not count; ties share the derivative evenly.  With `ceil_mode` there is a last window, too,
+that reaches beyond the end, if it begins before it.
+
+Shapes: input (…, l) → (…, places).
+
+Example: `nk.max_pool1d(x, 2, stride=1)`
+""",
+)
+
+max_pool2d = _maxima(
+    2,
+    """As `max_pool1d`, of windows along the last two axes.
+
+Shapes: input (…, h, w) → (…, places, places).
+
+Example: `nk.max_pool2d(m, 2)`
+""",
+)
+
+max_pool3d = _maxima(
+    3,
+    """As `max_pool1d`, of windows along the last three axes.
+
+Shapes: input (…, d, h, w) → (…, places, places, places).
+
+Example: `nk.max_pool3d(m.expand_dims(0), (1, 2, 2))`
+""",
+)
+
+avg_pool1d = _means(
+    1,
+    """The mean of each window along the last axis, at every `stride`-th place (`kernel_size` by default).
+
+Padding counts as zeros, or not at all without `count_include_pad`; with `ceil_mode`, as in `max_pool1d`, what is
+beyond it never does.
+
+Shapes: input (…, l) → (…, places).
+
+Example: `nk.avg_pool1d(x, 2, stride=1)`
+""",
+)
+
+avg_pool2d = _means(
+    2,
+    """As `avg_pool1d`, of windows along the last two axes.
+
+Shapes: input (…, h, w) → (…, places, places).
+
+Example: `nk.avg_pool2d(m, (2, 3))`
+""",
+)
+
+avg_pool3d = _means(
+    3,
+    """As `avg_pool1d`, of windows along the last three axes.
+
+Shapes: input (…, d, h, w) → (…, places, places, places).
+
+Example: `nk.avg_pool3d(m.expand_dims(0), (1, 2, 3))`
+""",
+)
