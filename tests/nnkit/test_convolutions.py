@@ -249,37 +249,41 @@ def test_laws_of_transposed_convolutions() -> None:
     np.testing.assert_allclose(np.asarray(pulled), np.asarray(turned(seed, kernel)), 1e-12)
 
 
-def test_laws_of_pooling() -> None:
-    x = random.permutation(60).reshape(3, 5, 4) / 7.0
+POOLS = (
+    ("max_pool2d", 2, None, 0),
+    ("max_pool2d", (3, 2), 1, 0),
+    ("max_pool2d", 3, 2, 1),
+    ("max_pool2d", (2, 3), (2, 1), "same"),
+    ("max_pool1d", 2, None, 0),
+    ("max_pool1d", 3, 2, ((1, 0),)),
+    ("avg_pool2d", 2, None, 0),
+    ("avg_pool2d", (3, 2), 1, 1),
+    ("avg_pool1d", 3, 1, "same"),
+    ("max_pool3d", 2, None, 0),
+    ("max_pool3d", (2, 3, 1), (1, 2, 1), (1, 0, 0)),
+    ("avg_pool3d", (1, 2, 2), 2, ((0, 0), (1, 0), (0, 1))),
+)
+"""Function, window, stride, padding."""
+
+
+def pooling_row(ours: str, window: Any, stride: Any, padding: Any) -> Row:
+    axes = int(ours[-2])
+    sizes = (window,) * axes if isinstance(window, int) else window
+    function, fill = (np.max, -np.inf) if ours.startswith("max") else (np.mean, 0.0)
+    return Row(
+        lambda x: getattr(nk, ours)(x, window, stride, padding=padding),
+        lambda x: pool(x, sizes, sizes if stride is None else stride, padding, function, fill),
+        (MANY,),
+        order=1,
+        tolerance=1e-14,
+    )
+
+
+MANY = random.permutation(60).reshape(3, 5, 4) / 7.0
+
+
+def ceiled_rows() -> dict[str, Row]:
     rows: dict[str, Row] = {}
-    for ours, window, stride, padding in (
-        ("max_pool2d", 2, None, 0),
-        ("max_pool2d", (3, 2), 1, 0),
-        ("max_pool2d", 3, 2, 1),
-        ("max_pool2d", (2, 3), (2, 1), "same"),
-        ("max_pool1d", 2, None, 0),
-        ("max_pool1d", 3, 2, ((1, 0),)),
-        ("avg_pool2d", 2, None, 0),
-        ("avg_pool2d", (3, 2), 1, 1),
-        ("avg_pool1d", 3, 1, "same"),
-        ("max_pool3d", 2, None, 0),
-        ("max_pool3d", (2, 3, 1), (1, 2, 1), (1, 0, 0)),
-        ("avg_pool3d", (1, 2, 2), 2, ((0, 0), (1, 0), (0, 1))),
-    ):
-        axes = int(ours[-2])
-        sizes = (window,) * axes if isinstance(window, int) else window
-        function, fill = (np.max, -np.inf) if ours.startswith("max") else (np.mean, 0.0)
-        rows[f"{ours} {window} {stride} {padding}"] = Row(
-            lambda x, ours=ours, w=window, s=stride, p=padding: getattr(nk, ours)(
-                x, w, s, padding=p
-            ),
-            lambda x, w=sizes, s=stride, p=padding, f=function, fill=fill: pool(
-                x, w, w if s is None else s, p, f, fill
-            ),
-            (x,),
-            order=1,
-            tolerance=1e-14,
-        )
     for window, stride, more in ((2, 2, 1), (3, 2, 0), (3, 3, 1), (2, 4, 1)):
         # of five places; what is beyond the end counts for nothing
         beyond = ((0, 0), (0, more), (0, 0))
@@ -292,19 +296,24 @@ def test_laws_of_pooling() -> None:
                 lambda x, f=function, w=window, s=stride, p=beyond, fill=fill: pool(
                     np.pad(x, p, constant_values=fill).swapaxes(1, 2), (w,), s, 0, f, fill
                 ),
-                (x,),
+                (MANY,),
                 order=1,
             )
+    return rows
+
+
+def test_laws_of_pooling() -> None:
+    rows = {" ".join(map(str, pooled)): pooling_row(*pooled) for pooled in POOLS} | ceiled_rows()
     rows["ceil with padding"] = Row(
         lambda x: nk.avg_pool1d(x, 3, 2, padding=1, ceil_mode=True),
         lambda x: np.stack([(x[..., 0] + x[..., 1]) / 3, x[..., 1:4].mean(-1), x[..., 3] / 2], -1),
-        (x,),
+        (MANY,),
         order=1,
     )
     rows["without padding"] = Row(
         lambda x: nk.avg_pool2d(x, 3, 2, padding=1, count_include_pad=False),
         lambda x: pool(x, (3, 3), 2, 1, np.nanmean, np.nan),
-        (x,),
+        (MANY,),
         order=1,
     )
     rows["integers"] = Row(

@@ -488,10 +488,9 @@ def test_cross_entropy() -> None:
     assert float(many) == pytest.approx(math.log(1000))
 
 
-def test_movement() -> None:
-    x, values = numbers((2, 3, 4), -3, 3, f32)
-    v = values
-    rows: dict[str, Any] = {
+def movements(v: Any) -> dict[str, Any]:
+    """Functions of a tensor, and what they give for `v`."""
+    return {
         "transpose": (lambda x: x.transpose(), v.transpose()),
         "transpose 2 0 1": (lambda x: x.transpose(2, 0, -2), v.transpose(2, 0, 1)),
         "reshape": (lambda x: x.reshape(6, -1), v.reshape(6, 4)),
@@ -515,25 +514,6 @@ def test_movement() -> None:
             lambda x: LOOSE.pad(x, 1, constant_values=2.0),
             np.pad(v, 1, constant_values=2.0),
         ),
-        "named arguments": (
-            lambda x: (
-                LOOSE.pad(LOOSE.ones(shape=(2, 2), dtype=f32), 1)
-                + LOOSE.zeros((4, 4), dtype=f32)
-                + LOOSE.full(shape=(4, 4), fill_value=2, dtype=f32)
-                + LOOSE.arange(4, dtype=f32)
-                + LOOSE.one_hot(LOOSE.arange(4, dtype=i64), 4, dtype=f32)
-                + LOOSE.iota((4, 4), dtype=f32)
-                + LOOSE.tri(4, dtype=f32)
-                + LOOSE.broadcast_to(LOOSE.take(x[0, 0], indices=0), shape=(4, 4))
-            ),
-            np.pad(np.ones((2, 2), np.float32), 1)
-            + 2
-            + np.arange(4, dtype=np.float32)
-            + np.eye(4, dtype=np.float32)
-            + np.arange(4, dtype=np.float32)[:, None]
-            + np.tri(4, dtype=np.float32)
-            + v[0, 0, 0],
-        ),
         "pad": (
             lambda x: nk.pad(x, [(1, 0), (0, 2), (1, 1)], constant_values=-1.5),
             np.pad(v, [(1, 0), (0, 2), (1, 1)], constant_values=-1.5),
@@ -550,6 +530,33 @@ def test_movement() -> None:
         "negative": (lambda x: -x, -v),
         "abs()": (abs, np.abs(v)),
     }
+
+
+def arguments_by_name(v: Any) -> tuple[Any, Any]:
+    return (
+        lambda x: (
+            LOOSE.pad(LOOSE.ones(shape=(2, 2), dtype=f32), 1)
+            + LOOSE.zeros((4, 4), dtype=f32)
+            + LOOSE.full(shape=(4, 4), fill_value=2, dtype=f32)
+            + LOOSE.arange(4, dtype=f32)
+            + LOOSE.one_hot(LOOSE.arange(4, dtype=i64), 4, dtype=f32)
+            + LOOSE.iota((4, 4), dtype=f32)
+            + LOOSE.tri(4, dtype=f32)
+            + LOOSE.broadcast_to(LOOSE.take(x[0, 0], indices=0), shape=(4, 4))
+        ),
+        np.pad(np.ones((2, 2), np.float32), 1)
+        + 2
+        + np.arange(4, dtype=np.float32)
+        + np.eye(4, dtype=np.float32)
+        + np.arange(4, dtype=np.float32)[:, None]
+        + np.tri(4, dtype=np.float32)
+        + v[0, 0, 0],
+    )
+
+
+def test_movement() -> None:
+    x, v = numbers((2, 3, 4), -3, 3, f32)
+    rows = movements(v) | {"named arguments": arguments_by_name(v)}
     for name, got in results_of(rows, x).items():
         agree(name, got, rows[name][1], f32, slack=0)
 

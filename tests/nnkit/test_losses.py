@@ -100,74 +100,71 @@ def test_laws_of_activations() -> None:
     )
 
 
+LOSSES: dict[str, Row] = {
+    "mse": Row(nk.mse, lambda x, y: np.mean((x - y) ** 2), (X, Y)),
+    "mse of a number": Row(lambda x: nk.mse(x, 0.5), lambda x: np.mean((x - 0.5) ** 2), (X,)),
+    "huber": Row(
+        lambda x, y: nk.huber(x, y, delta=0.7, reduction="sum"),
+        lambda x, y: huber(x - y, 0.7).sum(),
+        (X, Y),
+    ),
+    "smooth_l1": Row(
+        lambda x, y: nk.smooth_l1(x, y, beta=0.7, reduction="none"),
+        lambda x, y: huber(x - y, 0.7) / 0.7,
+        (X, Y),
+    ),
+    "binary_cross_entropy": Row(
+        nk.binary_cross_entropy, lambda x, y: logistic(x, y).mean(), (X, P)
+    ),
+    "its weights": Row(
+        lambda x, y, p: nk.binary_cross_entropy(x, y, weight=p / 2.0, pos_weight=p),
+        lambda x, y, p: (
+            p / 2 * (p * y * np.logaddexp(0, -x) + (1 - y) * np.logaddexp(0, x))
+        ).mean(),
+        (X, P, C1),
+    ),
+    "weights that are numbers": Row(
+        lambda x, y: nk.binary_cross_entropy(x, y, weight=2, pos_weight=0.5, reduction="none"),
+        lambda x, y: np.where(y, np.logaddexp(0, -x), 2 * np.logaddexp(0, x)),
+        (X, Y > 0),
+    ),
+    "classes": Row(
+        lambda x, n, w: (
+            nk.cross_entropy(x, n, weight=w),
+            nk.cross_entropy(x, n, reduction="none"),
+            nk.cross_entropy(x, n, label_smoothing=0.1, reduction="sum"),
+            nk.cross_entropy(x, n, weight=w, label_smoothing=0.2, ignore_index=3),
+            nk.cross_entropy(x, n, ignore_index=3),
+        ),
+        by_classes,
+        (X, np.array([2, 3, 0]), C1),
+        batched=(0,),
+    ),
+    "smoothed probabilities": Row(
+        lambda x, p, w: nk.cross_entropy(x, p, weight=w, label_smoothing=0.3),
+        lambda x, p, w: -((0.7 * p + 0.075) * logs(x) * w).sum(1).mean(),
+        (X, P, C1),
+    ),
+    "its labels": Row(
+        lambda x, y: nk.binary_cross_entropy(x, y, reduction="none"),
+        logistic,
+        (X, Y > 0),
+    ),
+    "kl_divergence": Row(
+        nk.kl_divergence,
+        lambda q, p: (p * (np.log(p) - q)).sum(-1).mean(),
+        (np.log(Q), P),
+    ),
+    "kl_divergence of each": Row(
+        lambda q, p: nk.kl_divergence(q, p, reduction="none"),
+        lambda q, p: (p * (np.log(p) - q)).sum(-1),
+        (np.log(Q), P),
+    ),
+}
+
+
 def test_laws_of_losses() -> None:
-    check(
-        {
-            "mse": Row(nk.mse, lambda x, y: np.mean((x - y) ** 2), (X, Y)),
-            "mse of a number": Row(
-                lambda x: nk.mse(x, 0.5), lambda x: np.mean((x - 0.5) ** 2), (X,)
-            ),
-            "huber": Row(
-                lambda x, y: nk.huber(x, y, delta=0.7, reduction="sum"),
-                lambda x, y: huber(x - y, 0.7).sum(),
-                (X, Y),
-            ),
-            "smooth_l1": Row(
-                lambda x, y: nk.smooth_l1(x, y, beta=0.7, reduction="none"),
-                lambda x, y: huber(x - y, 0.7) / 0.7,
-                (X, Y),
-            ),
-            "binary_cross_entropy": Row(
-                nk.binary_cross_entropy, lambda x, y: logistic(x, y).mean(), (X, P)
-            ),
-            "its weights": Row(
-                lambda x, y, p: nk.binary_cross_entropy(x, y, weight=p / 2.0, pos_weight=p),
-                lambda x, y, p: (
-                    p / 2 * (p * y * np.logaddexp(0, -x) + (1 - y) * np.logaddexp(0, x))
-                ).mean(),
-                (X, P, C1),
-            ),
-            "weights that are numbers": Row(
-                lambda x, y: nk.binary_cross_entropy(
-                    x, y, weight=2, pos_weight=0.5, reduction="none"
-                ),
-                lambda x, y: np.where(y, np.logaddexp(0, -x), 2 * np.logaddexp(0, x)),
-                (X, Y > 0),
-            ),
-            "classes": Row(
-                lambda x, n, w: (
-                    nk.cross_entropy(x, n, weight=w),
-                    nk.cross_entropy(x, n, reduction="none"),
-                    nk.cross_entropy(x, n, label_smoothing=0.1, reduction="sum"),
-                    nk.cross_entropy(x, n, weight=w, label_smoothing=0.2, ignore_index=3),
-                    nk.cross_entropy(x, n, ignore_index=3),
-                ),
-                by_classes,
-                (X, np.array([2, 3, 0]), C1),
-                batched=(0,),
-            ),
-            "smoothed probabilities": Row(
-                lambda x, p, w: nk.cross_entropy(x, p, weight=w, label_smoothing=0.3),
-                lambda x, p, w: -((0.7 * p + 0.075) * logs(x) * w).sum(1).mean(),
-                (X, P, C1),
-            ),
-            "its labels": Row(
-                lambda x, y: nk.binary_cross_entropy(x, y, reduction="none"),
-                logistic,
-                (X, Y > 0),
-            ),
-            "kl_divergence": Row(
-                nk.kl_divergence,
-                lambda q, p: (p * (np.log(p) - q)).sum(-1).mean(),
-                (np.log(Q), P),
-            ),
-            "kl_divergence of each": Row(
-                lambda q, p: nk.kl_divergence(q, p, reduction="none"),
-                lambda q, p: (p * (np.log(p) - q)).sum(-1),
-                (np.log(Q), P),
-            ),
-        }
-    )
+    check(LOSSES)
 
 
 def test_laws_of_normalizations() -> None:

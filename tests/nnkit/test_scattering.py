@@ -197,113 +197,126 @@ def test_derivatives_of_ties_and_replaced_values() -> None:
 
 FAR = np.array([3, -1, 9, -7, 1, 2, 2])
 """Indices along an axis of 4, on both sides outside of it."""
-Z = np.array([0.0, 2.0, -1.5, 0.0, 0.5, 3.0, -2.0])
+INSIDE, FILLED = np.array([0, 1, 4, 5, 6]), np.array([True, True, False, False, True, True, True])
+"""Which of them are not, as numbers and as truth values."""
+KEPT, NEAREST, ROUND = FAR[INSIDE] % 4, np.array([3, 3, 3, 0, 1, 2, 2]), FAR % 4
+"""What `drop`, `clip` and `wrap` make of them."""
+KEPT_SEGMENTS, OF_SEGMENTS = np.array([0, 4, 5, 6]), np.array([3, 1, 2, 2])
+"""Of segments, -1 is outside."""
+FOUR, Z = X[0], np.array([0.0, 2.0, -1.5, 0.0, 0.5, 3.0, -2.0])
+
+
+def updated(update: np.ufunc, places: Array, chosen: Any = slice(None)) -> Callable[..., Array]:
+    return changed(lambda y, v: update.at(y, places, v[chosen]))
+
+
+def set_inside(y: Array, v: Array) -> None:
+    for place, one in zip(KEPT, v[INSIDE], strict=True):
+        y[place] = one
+
+
+def reads_by_mode() -> dict[str, Row]:
+    return {
+        "clip": Row(lambda x: nk.take(x, FAR, mode="clip"), lambda x: x[NEAREST], (FOUR,)),
+        "wrap": Row(lambda x: nk.take(x, FAR, mode="wrap"), lambda x: x[ROUND], (FOUR,)),
+        "fill": Row(
+            lambda x: nk.take(x, FAR, axis=1, mode="fill", fill_value=2.0),
+            lambda x: np.where(FILLED, x[:, ROUND], 2.0), (X,),
+        ),
+        "fill with NaN": Row(
+            lambda x: nk.take(x, FAR, mode="fill"),
+            lambda x: np.where(FILLED, x[ROUND], np.nan), (FOUR.astype(np.float32),),
+        ),
+        "fill integers": Row(
+            lambda x: nk.take(x, FAR, mode="fill"),
+            lambda x: np.where(FILLED, x[ROUND], -128).astype(np.int8), (np.arange(4, dtype=np.int8),),
+        ),
+        "fill truth": Row(
+            lambda x: nk.take(x, FAR, mode="fill"),
+            lambda x: np.where(FILLED, x[ROUND], True), (np.zeros(4, bool),),
+        ),
+        "fill from nothing": Row(
+            lambda x: nk.take(x, FAR, mode="fill", fill_value=1.0), lambda x: np.ones(7), (FOUR[:0],)
+        ),
+        "along, wrap": Row(
+            lambda x: nk.take_along_axis(x, FAR[None], mode="wrap"), lambda x: x[:, ROUND], (X,)
+        ),
+        "along, fill": Row(
+            lambda x: nk.take_along_axis(x, FAR[:, None], 0, mode="fill", fill_value=-1.0),
+            lambda x: np.where(FILLED[:, None], x[ROUND], -1.0), (X.T,),
+        ),
+        "along, fill from nothing": Row(
+            lambda x: nk.take_along_axis(x, FAR[None], mode="fill", fill_value=3.0),
+            lambda x: np.full((3, 7), 3.0), (X[:, :0],),
+        ),
+    }  # fmt: skip
+
+
+def updates_by_mode() -> dict[str, Row]:
+    return {
+        "put, drop": Row(
+            lambda x, v: nk.put_along_axis(x, FAR, v, mode="drop"), changed(set_inside), (FOUR, Z)
+        ),
+        "put, wrap": Row(
+            lambda x, v: nk.put_along_axis(x, FAR % 5 + 4, v, mode="wrap"),
+            changed(lambda y, v: np.put_along_axis(y, FAR % 5 % 4, v, 0)), (FOUR, Z),
+        ),
+        "set, drop": Row(lambda x, v: x.at[FAR].set(v, mode="drop"), changed(set_inside), (FOUR, Z)),
+        "add, drop": Row(lambda x, v: x.at[FAR].add(v, mode="drop"), updated(np.add, KEPT, INSIDE), (FOUR, Z)),
+        "add, clip": Row(lambda x, v: x.at[FAR].add(v, mode="clip"), updated(np.add, NEAREST), (FOUR, Z)),
+        "add, wrap": Row(lambda x, v: x.at[FAR].add(v, mode="wrap"), updated(np.add, ROUND), (FOUR, Z)),
+        "multiply": Row(lambda x, v: x.at[ROUND].multiply(v), updated(np.multiply, ROUND), (FOUR, Z)),
+        "multiply, drop": Row(
+            lambda x, v: x.at[FAR].multiply(v, mode="drop"), updated(np.multiply, KEPT, INSIDE), (FOUR, Z)
+        ),
+        "multiply, clip": Row(
+            lambda x, v: x.at[FAR].multiply(v, mode="clip"), updated(np.multiply, NEAREST), (FOUR, Z)
+        ),
+        "multiply rows": Row(
+            lambda x, v: x.at[:, ROWS_OF_C, 1].multiply(v), changed(
+                lambda y, v: np.multiply.at(y, (slice(None), ROWS_OF_C, 1), v)), (C, C[0, 0, 0] * C[:, :3, 1]),
+        ),
+        "greatest, drop": Row(
+            lambda x, v: x.at[FAR].max(v, mode="drop"), updated(np.maximum, KEPT, INSIDE), (FOUR, Z), order=1
+        ),
+    }  # fmt: skip
+
+
+def segments_by_mode() -> dict[str, Row]:
+    return {
+        "segments, drop": Row(
+            lambda v: nk.segment_sum(v, FAR, 4, mode="drop"),
+            lambda v: updated(np.add, OF_SEGMENTS, KEPT_SEGMENTS)(np.zeros(4), v), (Z,),
+        ),
+        "segments, clip": Row(
+            lambda v: nk.segment_sum(v, FAR, 4, mode="clip"),
+            lambda v: updated(np.add, np.clip(FAR, 0, 3))(np.zeros(4), v), (Z,),
+        ),
+        "products, drop": Row(
+            lambda v: nk.segment_prod(v, FAR, 4, mode="drop"),
+            lambda v: updated(np.multiply, OF_SEGMENTS, KEPT_SEGMENTS)(np.ones(4), v), (Z,),
+        ),
+        "products of zeros": Row(
+            lambda v: nk.segment_prod(v, FAR * 0, 1), lambda v: v.prod(keepdims=True), (Z,)
+        ),
+        "means, drop": Row(
+            lambda v: nk.segment_mean(v, FAR, 4, mode="drop")[1:],
+            lambda v: np.array([v[4], v[5:].mean(), v[0]]), (Z,),
+        ),
+        "counts, clip": Row(
+            lambda n: nk.bincount(n, length=4, mode="clip"),
+            lambda n: np.bincount(np.clip(n, 0, 3), minlength=4), (FAR,),
+        ),
+        "weights, drop": Row(
+            lambda n, w: nk.bincount(n, w, length=3, mode="drop"),
+            lambda n, w: np.array([0.0, w[4], w[5] + w[6]]), (FAR, Z), batched=(1,),
+        ),
+    }  # fmt: skip
 
 
 def test_modes() -> None:
     """What NumPy has at the indices that each mode makes of these."""
-    nearest, round = np.array([3, 3, 3, 0, 1, 2, 2]), FAR % 4
-    inside = np.array([0, 1, 4, 5, 6])
-    kept, at = FAR[inside] % 4, np.array([3, 1, 2, 2])  # of segments, -1 is outside
-    kept_segments = np.array([0, 4, 5, 6])
-    filled = np.array([True, True, False, False, True, True, True])
-
-    def to(update: np.ufunc, places: Array, chosen: Any = slice(None)) -> Callable[..., Array]:
-        return changed(lambda y, v: update.at(y, places, v[chosen]))
-
-    def written(y: Array, v: Array) -> None:
-        for place, one in zip(kept, v[inside], strict=True):
-            y[place] = one
-
-    four = X[0]
-    check(
-        {
-            "clip": Row(lambda x: nk.take(x, FAR, mode="clip"), lambda x: x[nearest], (four,)),
-            "wrap": Row(lambda x: nk.take(x, FAR, mode="wrap"), lambda x: x[round], (four,)),
-            "fill": Row(
-                lambda x: nk.take(x, FAR, axis=1, mode="fill", fill_value=2.0),
-                lambda x: np.where(filled, x[:, round], 2.0), (X,),
-            ),
-            "fill with NaN": Row(
-                lambda x: nk.take(x, FAR, mode="fill"),
-                lambda x: np.where(filled, x[round], np.nan), (four.astype(np.float32),),
-            ),
-            "fill integers": Row(
-                lambda x: nk.take(x, FAR, mode="fill"),
-                lambda x: np.where(filled, x[round], -128).astype(np.int8), (np.arange(4, dtype=np.int8),),
-            ),
-            "fill truth": Row(
-                lambda x: nk.take(x, FAR, mode="fill"),
-                lambda x: np.where(filled, x[round], True), (np.zeros(4, bool),),
-            ),
-            "fill from nothing": Row(
-                lambda x: nk.take(x, FAR, mode="fill", fill_value=1.0), lambda x: np.ones(7), (four[:0],)
-            ),
-            "along, wrap": Row(
-                lambda x: nk.take_along_axis(x, FAR[None], mode="wrap"), lambda x: x[:, round], (X,)
-            ),
-            "along, fill": Row(
-                lambda x: nk.take_along_axis(x, FAR[:, None], 0, mode="fill", fill_value=-1.0),
-                lambda x: np.where(filled[:, None], x[round], -1.0), (X.T,),
-            ),
-            "along, fill from nothing": Row(
-                lambda x: nk.take_along_axis(x, FAR[None], mode="fill", fill_value=3.0),
-                lambda x: np.full((3, 7), 3.0), (X[:, :0],),
-            ),
-            "put, drop": Row(
-                lambda x, v: nk.put_along_axis(x, FAR, v, mode="drop"), changed(written), (four, Z)
-            ),
-            "put, wrap": Row(
-                lambda x, v: nk.put_along_axis(x, FAR % 5 + 4, v, mode="wrap"),
-                changed(lambda y, v: np.put_along_axis(y, FAR % 5 % 4, v, 0)), (four, Z),
-            ),
-            "set, drop": Row(lambda x, v: x.at[FAR].set(v, mode="drop"), changed(written), (four, Z)),
-            "add, drop": Row(lambda x, v: x.at[FAR].add(v, mode="drop"), to(np.add, kept, inside), (four, Z)),
-            "add, clip": Row(lambda x, v: x.at[FAR].add(v, mode="clip"), to(np.add, nearest), (four, Z)),
-            "add, wrap": Row(lambda x, v: x.at[FAR].add(v, mode="wrap"), to(np.add, round), (four, Z)),
-            "multiply": Row(lambda x, v: x.at[round].multiply(v), to(np.multiply, round), (four, Z)),
-            "multiply, drop": Row(
-                lambda x, v: x.at[FAR].multiply(v, mode="drop"), to(np.multiply, kept, inside), (four, Z)
-            ),
-            "multiply, clip": Row(
-                lambda x, v: x.at[FAR].multiply(v, mode="clip"), to(np.multiply, nearest), (four, Z)
-            ),
-            "multiply rows": Row(
-                lambda x, v: x.at[:, ROWS_OF_C, 1].multiply(v), changed(
-                    lambda y, v: np.multiply.at(y, (slice(None), ROWS_OF_C, 1), v)), (C, C[0, 0, 0] * C[:, :3, 1]),
-            ),
-            "greatest, drop": Row(
-                lambda x, v: x.at[FAR].max(v, mode="drop"), to(np.maximum, kept, inside), (four, Z), order=1
-            ),
-            "segments, drop": Row(
-                lambda v: nk.segment_sum(v, FAR, 4, mode="drop"),
-                lambda v: to(np.add, at, kept_segments)(np.zeros(4), v), (Z,),
-            ),
-            "segments, clip": Row(
-                lambda v: nk.segment_sum(v, FAR, 4, mode="clip"),
-                lambda v: to(np.add, np.clip(FAR, 0, 3))(np.zeros(4), v), (Z,),
-            ),
-            "products, drop": Row(
-                lambda v: nk.segment_prod(v, FAR, 4, mode="drop"),
-                lambda v: to(np.multiply, at, kept_segments)(np.ones(4), v), (Z,),
-            ),
-            "products of zeros": Row(
-                lambda v: nk.segment_prod(v, FAR * 0, 1), lambda v: v.prod(keepdims=True), (Z,)
-            ),
-            "means, drop": Row(
-                lambda v: nk.segment_mean(v, FAR, 4, mode="drop")[1:],
-                lambda v: np.array([v[4], v[5:].mean(), v[0]]), (Z,),
-            ),
-            "counts, clip": Row(
-                lambda n: nk.bincount(n, length=4, mode="clip"),
-                lambda n: np.bincount(np.clip(n, 0, 3), minlength=4), (FAR,),
-            ),
-            "weights, drop": Row(
-                lambda n, w: nk.bincount(n, w, length=3, mode="drop"),
-                lambda n, w: np.array([0.0, w[4], w[5] + w[6]]), (FAR, Z), batched=(1,),
-            ),
-        }
-    )  # fmt: skip
+    check(reads_by_mode() | updates_by_mode() | segments_by_mode())
 
 
 def test_laws_of_subscripts() -> None:

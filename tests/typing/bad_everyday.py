@@ -54,13 +54,6 @@ def rejected(
     nk.std(n)    # E
     nk.argmax(b)    # E
     nk.cumprod(m, axis=2)    # E
-    t[None]    # E
-    v[..., 0, 0]    # E
-    v[:, :, None]    # E
-    m[None, 0, 0, 0]    # E
-    a0: Rep[Tensor2D[f32]] = v[:, None, None]    # E
-    a1: Rep[Tensor2D[f32]] = m[..., 0]    # E
-    del a0, a1
     nk.expand_dims(t, 0)    # E
     nk.squeeze(m, 2)    # E
     nk.repeat(m, 2, axis=2)    # E
@@ -71,3 +64,13 @@ def rejected(
     nk.interp(m, d, d)    # E
     nk.polyval(n, v)    # E
     nk.split(m, 1.5)    # E
+
+
+def rejected_subscripts(v: Rep[Tensor1D[f32]], m: Rep[Tensor2D[f32]], t: Rep[Tensor5D[f32]]) -> None:
+    t[None]    # E
+    v[..., 0, 0]    # E
+    v[:, :, None]    # E
+    m[None, 0, 0, 0]    # E
+    a0: Rep[Tensor2D[f32]] = v[:, None, None]    # E
+    a1: Rep[Tensor2D[f32]] = m[..., 0]    # E
+    del a0, a1
