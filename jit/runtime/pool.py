@@ -41,6 +41,7 @@ from .pool_code import (
     STATE,
     STATE_BYTES,
     THREADS,
+    TICKET,
     WAITING,
     WAKE,
     WORKER,
@@ -137,9 +138,12 @@ class Pool:
             return self.threads
 
     def forget(self) -> None:
-        """In a forked child: there are no threads, and whatever job there was is not this process's."""
+        """In a forked child: there are no threads, and whatever job there was is not this process's.
+
+        Nor are its blocks: a new thread would take some, and count them as those of the next job.
+        """
         self.lock = threading.Lock()
-        for offset in (THREADS, BUSY, SLEEPING, WAITING):
+        for offset in (THREADS, BUSY, TICKET, SLEEPING, WAITING):
             self._word(offset).value = 0
 
     def _word(self, offset: int) -> ctypes.c_int64:

@@ -44,6 +44,8 @@ SPIN: Final = 8
 """Nanoseconds that a thread looks for work, or for the end of others' work, before it sleeps."""
 BUSY: Final = 64
 """1 while a job runs."""
+TICKET: Final = 128
+"""The number of the latest job, and how many of its blocks have been taken."""
 SLEEPING: Final = 192
 """How many workers sleep."""
 WAITING: Final = 256
@@ -58,7 +60,7 @@ ENDED: Final = 768
 _OFFSETS: Final = {
     "threads": THREADS, "spin": SPIN,
     "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96,
-    "ticket": 128, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
+    "ticket": TICKET, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
     "mutex": MUTEX, "wake": WAKE, "ended": ENDED,
 }  # fmt: skip
 """Words that threads change while others look at them have a cache line each."""

@@ -35,13 +35,25 @@ define void @count(ptr %context, i64 %block) {
   ret void
 }
 
+define void @held(ptr %context, i64 %block) {
+  br label %wait
+wait:
+  %going = load atomic i64, ptr %context monotonic, align 8
+  %held = icmp eq i64 %going, 0
+  br i1 %held, label %wait, label %go
+go:
+  call void @count(ptr %context, i64 %block)
+  ret void
+}
+
 define void @nested(ptr %context, i64 %block) {
   %first = mul i64 %block, 10
   call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0)
   ret void
 }
 """
-"""`count` counts how often each block is run, `nested` does so ten times for a block."""
+"""`count` counts how often each block is run, `nested` does so ten times for a block, `held` once the
+first of all counts is no longer 0."""
 
 
 class Jobs:
@@ -121,10 +133,11 @@ def test_the_number_of_threads_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> 
 
 IN_A_PROCESS = """\
 import os, sys
-from tests.jit.runtime.test_pool import at_once, check_jobs, wait_for_threads
+from tests.jit.runtime.test_pool import at_once, check_jobs, check_jobs_of_others, wait_for_threads
 threads = int(sys.argv[1])
 at_once(16, check_jobs)
 wait_for_threads(threads)
+check_jobs_of_others()
 for _ in range(3):
     child = os.fork()
     if not child:
@@ -140,6 +153,23 @@ for _ in range(3):
 def check_jobs() -> None:
     """Run some jobs, as the first ones of a process or later."""
     assert jobs().counted("count", 100, 0, 100, times=20) == [20] * 100
+
+
+def check_jobs_of_others() -> None:
+    """They begin while another thread of their parent has a job, with blocks that nobody has taken."""
+    counts = np.zeros(101, np.int64)
+    arguments = jobs().module.address("held"), counts.ctypes.data, 1, 100
+    other = threading.Thread(target=lambda: jobs().run(*arguments))
+    other.start()
+    time.sleep(0.1)
+    child = os.fork()
+    counts[0] = 1
+    if not child:
+        check_jobs()
+        time.sleep(0.1)
+        os._exit(int(counts.sum() != 1))
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0 and (counts == 1).all()
 
 
 def wait_for_threads(count: int) -> None:
