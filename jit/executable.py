@@ -25,10 +25,10 @@ from ..core.thread_stack import current_stack
 from ..core.types import TensorType, written
 from . import entry
 from .emit.alignment import allocate_aligned
-from .emit.calls import STACK_LIMIT
 from .emit.checks import error_of
 from .emit.effects import PRINT
 from .emit.program import EmittedProgram, emit_program
+from .emit.stack_use import SMALL, STACK_LIMIT
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
@@ -106,8 +106,15 @@ def build(
         program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
     holds = bool(program.polls or program.prints or program.externs) or writer.has(STACK_LIMIT)
+    stack = program.stack if process is not None and program.stack > SMALL else 0
     made = entry_text(
-        signature, KERNEL, ENTRY, module=writer, private_arena=private, holds_arrays=holds
+        signature,
+        KERNEL,
+        ENTRY,
+        module=writer,
+        private_arena=private,
+        holds_arrays=holds,
+        stack=stack,
     )
     text = writer.text()
     symbols = {**program.symbols, **made.symbols, **extern_symbols(program, {**known, **externs})}

@@ -85,7 +85,7 @@ class WithOut(WithCode):
 
     @public
     def _copied(self, *arguments: Any, out: Any) -> Any:
-        """What native code does not take although all fits: memory that is shared.
+        """What native code does not take although all fits: memory that is shared, or too small a stack.
 
         Raises: OutputError when two results share it; DonationError when an argument was donated meanwhile.
         """

@@ -23,7 +23,7 @@ from .staging.primitive import staging_error
 from .staging.recursion import is_unfinished
 from .staging.staged_functions import is_staged_function
 from .staging.tracebacks import public
-from .staging.user_calls import call_with_large_stack, staging_lock
+from .staging.user_calls import call_on_new_stack, call_with_large_stack, staging_lock
 from .static_parameters import WithStatics
 
 _MOST_AGAIN: Final = 50
@@ -162,18 +162,27 @@ class WithCode(WithStatics):
 
     @public
     def _refuse(self, *arguments: Any, **keywords: Any) -> Any:
-        """The code for these arguments does not take them: another thread has changed what it depends on, say."""
+        """The code for these arguments does not take them.
+
+        The stack of this thread is too small for it, or another thread has changed what it depends on.
+        """
         self._values(arguments)  # which have been donated meanwhile, perhaps
+        if not _AGAIN.count:
+            return call_on_new_stack(self._once_more, 1, arguments, keywords)
         if _AGAIN.count < _MOST_AGAIN and (self._watched is None or self._watched.variables()):
-            _AGAIN.count += 1
-            try:
-                return self._dispatch(*arguments, **keywords)
-            finally:
-                _AGAIN.count -= 1
+            return self._once_more(_AGAIN.count + 1, arguments, keywords)
         raise InternalError(
             f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
             "another thread changed them during the call"
         )
+
+    def _once_more(self, count: int, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """The call, of so many that have been begun anew."""
+        before, _AGAIN.count = _AGAIN.count, count
+        try:
+            return self._dispatch(*arguments, **keywords)
+        finally:
+            _AGAIN.count = before
 
     def _traced(self, values: Sequence[Any]) -> Specialization:
         """The specialisation, with the clock that runs from now on."""

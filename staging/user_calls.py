@@ -93,6 +93,11 @@ def call_with_large_stack(function: Callable[..., _T], *arguments: Any) -> _T:
         _progress.has_large_stack = stack is None or stack.high - stack.low >= _LARGE
     if _progress.has_large_stack:
         return function(*arguments)
+    return call_on_new_stack(function, *arguments)
+
+
+def call_on_new_stack(function: Callable[..., _T], *arguments: Any) -> _T:
+    """What `function` returns, in a thread of its own."""
     result: _T = call_in_segment(_continued, _handed(), function, arguments)
     return result
 

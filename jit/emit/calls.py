@@ -23,27 +23,20 @@ from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import AllocateBytes
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
-from ..runtime.process import STACK, STACK_KEY, WORDS
 from .alignment import emit_aligned, emit_malloc
 from .bump_allocator import begin_allocations, end_allocations, free_chunks
 from .checks import Checks
-from .element_access import ZERO_ELEMENT, offset_bytes
+from .element_access import ZERO_ELEMENT
 from .fill import write_copy
 from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
 from .polls import Polls, reacquire_gil
+from .stack_use import StackCheck, frame_address, stack_limit
 from .steps import CheckSite, Problem
-from .writer import I8, I32, I64, PTR, Argument, FunctionWriter, Register, constant
+from .writer import I8, I64, PTR, Argument, FunctionWriter, Register, constant
 
 ON_STACK: Final = 2048
 """Bytes of an arena that lies on the stack: above 1 KiB, glibc's `malloc` and `free` take 16 ns, where a call takes 3,
 and a recursion of 500 still fits into 1 MiB."""
-
-STACK_BYTES: Final = 1 << 20
-"""How much of the stack the calls of a program may take, where nothing better is known: code by `dlc` does not ask the
-system.  Main threads have 8 MiB on Linux and 1 MiB on Windows, others 8, 1 and 0.5 (macOS); musl gives 128 KiB."""
-
-STACK_LIMIT: Final = "nnkit.stack.limit"
-"""A function of programs with calls, which has Python find the end of the stack when a thread first runs one."""
 
 
 def write_call(k: FunctionEmitter, instruction: Instruction[Apply]) -> None:
@@ -110,7 +103,9 @@ def begin_callee(shared: ProgramContext, function: Function, symbol: str) -> Fun
     attributes = _attributes(function)
     w = shared.module.function(symbol, parameters, I64, linkage="internal", attributes=attributes)
     report, limit = w.parameters[-2:]
-    too_deep = w.icmp("ult", _stack_pointer(w), limit)
+    reach = frame_address(w)
+    shared.stack_checks.append(StackCheck(w, len(w.lines) - 1))
+    too_deep = w.icmp("ult", reach, limit)
     _stop_if(shared, w, report, too_deep, function, Problem.DEPTH, shared.stack_bytes)
     size = arena_bytes(function) - HEADER_BYTES
     arena: Register = ZERO_ELEMENT
@@ -237,29 +232,8 @@ def _stop_if(
 def _stack_limit(shared: ProgramContext, w: FunctionWriter) -> Register:
     """The address below which the stack of this thread must not reach."""
     if shared.process is None:
-        return offset_bytes(w, _stack_pointer(w), -shared.stack_bytes)
-    if not shared.module.has(STACK_LIMIT):
-        _write_stack_limit(shared)
-    return w.call(STACK_LIMIT, PTR, [])
-
-
-def _write_stack_limit(shared: ProgramContext) -> None:
-    """`ptr limit()`: the stack limit that the thread has cached, or queries now."""
-    w = shared.module.function(STACK_LIMIT, [], PTR, linkage="internal")
-    key = w.load(w.offset(shared.module.external(WORDS), STACK_KEY), I32)
-    kept = w.call("pthread_getspecific", PTR, [key])
-    first, known = w.new_label("first"), w.new_label("known")
-    w.branch_if(w.icmp("eq", kept, constant(PTR, 0)), first, known, rarely=True)
-    w.begin(first)
-    found = w.call(STACK, PTR, [])
-    unknown = w.icmp("eq", found, constant(PTR, 0))
-    w.ret(w.select(unknown, offset_bytes(w, _stack_pointer(w), -shared.stack_bytes), found))
-    w.begin(known)
-    w.ret(kept)
-
-
-def _stack_pointer(w: FunctionWriter) -> Register:
-    return w.call("llvm.frameaddress.p0", PTR, [constant(I32, 0)])
+        return frame_address(w, shared.stack_bytes)
+    return stack_limit(shared.module, w, shared.stack_bytes)
 
 
 def _has_calls(function: Function) -> bool:

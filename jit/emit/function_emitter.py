@@ -34,6 +34,7 @@ from .element_access import ZERO_ELEMENT
 from .elements import memory_type
 from .nest_plan import splat_read
 from .polls import Polls
+from .stack_use import StackCheck
 from .steps import CheckSite, PrintSite
 from .writer import I8, FunctionWriter, ModuleWriter, Register
 
@@ -64,6 +65,7 @@ class ProgramContext:
     data: list[Array] = field(default_factory=list[Array])
     callees: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are called, in the order in which they were met."""
+    stack_checks: list[StackCheck] = field(default_factory=list[StackCheck])
     constants: dict[Literal, Register] = field(default_factory=dict[Literal, Register])
     kernels: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     """The symbols of kernels, by what their bodies do."""

@@ -25,6 +25,10 @@ from .writer import I1, I8, I64, FunctionWriter, LLVMType, Register, constant, l
 LAPACK: Final = "nnkit.lapack."
 """Before the name of a routine of the LAPACK, its name in our modules."""
 
+LAPACK_STACK: Final = 4 << 20
+"""Bytes of the stack that its routines may take: those of the OpenBLAS of NumPy that solve equations end a thread of 2
+MiB, from Python too, and run in 3."""
+
 
 def write_matrix_function(
     w: FunctionWriter,

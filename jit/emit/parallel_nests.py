@@ -22,6 +22,7 @@ from typing import Final
 from ...core.compute.contracted import block_bytes_of
 from ...core.compute.footprint import Footprint, footprint
 from ...core.compute.index_maps import axes_of, is_injective
+from ...core.ir import ALIGNMENT
 from ...core.lazy_dataclass import dataclass
 from ...core.schedule.ops import Loops, is_float_sum
 from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
@@ -53,7 +54,7 @@ class SharedNests:
         size = sum(_room(register.type) for x in writers for register in x.start_all(0))
         if blocks.count < 2 or size > _MOST_ROOM:
             return False
-        partial = w.allocate(I8, max(size * (blocks.count + blocks.has_rest), 1))
+        partial = w.frame.share(max(size * (blocks.count + blocks.has_rest), 1), ALIGNMENT)
         types = self._write_job(w, writers, blocks, partial)
         if blocks.has_rest:
             rest = _carry(w, writers, BlockRange(stop=constant(I64, blocks.done)))

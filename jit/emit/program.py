@@ -73,7 +73,6 @@ from .byte_memory import (
     write_write,
 )
 from .calls import (
-    STACK_BYTES,
     begin_callee,
     begin_kernel,
     owners_of,
@@ -85,7 +84,7 @@ from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .kernels import write_kernel
-from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
+from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_function
 from .matrix_products import SYMBOL, write_gemm
 from .nest_groups import write_nests
 from .parallel import ParallelLoops
@@ -93,6 +92,7 @@ from .parallel_nests import SharedNests
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
 from .sorting import write_argsort
+from .stack_use import STACK_BYTES, stack_use
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, PTR, Argument, ModuleWriter, constant
@@ -116,6 +116,8 @@ class EmittedProgram:
     prints: tuple[PrintSite, ...] = ()
     polls: bool = False
     """Whether it may give up the GIL while it runs: then each call needs an arena of its own."""
+    stack: int = 0
+    """Bytes of the stack that a call takes, but for functions that it calls, which ask for themselves."""
 
 
 def emit_program(
@@ -154,6 +156,8 @@ def emit_program(
         else:
             _write_function(begin_callee(shared, inner, symbol), inner)
         written += 1
+    for check in shared.stack_checks:
+        check.settle(module, frozenset(shared.callees.values()))
     return EmittedProgram(
         name,
         shared.symbols,
@@ -163,7 +167,15 @@ def emit_program(
         shared.externs,
         tuple(shared.prints),
         polls,
+        _stack_of(shared),
     )
+
+
+def _stack_of(shared: ProgramContext) -> int:
+    """What the kernel takes of the stack."""
+    if any(symbol.startswith(LAPACK) for symbol in shared.symbols):
+        return LAPACK_STACK
+    return stack_use(shared.module, shared.name, but=frozenset(shared.callees.values()))
 
 
 def _count_bodies(shared: ProgramContext, function: Function) -> None:

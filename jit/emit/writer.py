@@ -24,6 +24,7 @@ from typing import Final, Protocol
 
 from ...core.ir import ALIGNMENT
 from ...core.lazy_dataclass import dataclass
+from .frames import StackFrame
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
     DOUBLE,
@@ -159,8 +160,8 @@ class FunctionWriter(InstructionWriter):
     """Writes one function, block after block. The first block is `entry` and is open from the start."""
 
     __slots__ = (
-        "_allocations", "_head", "_is_taken", "_labels", "_module", "arguments", "attributes", "block", "name",
-        "pacing", "parameters",
+        "_head", "_is_taken", "_labels", "_module", "arguments", "attributes", "block", "frame", "name", "pacing",
+        "parameters",
     )  # fmt: skip
 
     def __init__(
@@ -186,7 +187,7 @@ class FunctionWriter(InstructionWriter):
         self.arguments = tuple(parameters)
         self._is_taken = [True] * len(self.parameters)
         self.attributes = attributes
-        self._allocations: list[str] = []
+        self.frame = StackFrame()
         self._labels = 0
         self.block = "entry"
         self.pacing: LoopPolls | None = None
@@ -241,9 +242,7 @@ class FunctionWriter(InstructionWriter):
 
     def allocate(self, type: LLVMType, count: int = 1, *, align: int = ALIGNMENT) -> Register:
         """Stack memory for `count` values, for the whole call, wherever in the function this is asked for."""
-        name = f"%${len(self._allocations)}"
-        self._allocations.append(f"  {name} = alloca {type.text}, i64 {count}, align {align}")
-        return Register(name, PTR)
+        return self.frame.allocate(type, count, align)
 
     # Structure.
 
@@ -417,7 +416,7 @@ class FunctionWriter(InstructionWriter):
             if is_taken
         )
         header = f"{self._head} @{self.name}({inside}) {self.attributes} {{"
-        return "\n".join((header, "entry:", *self._allocations, *self.lines, "}\n"))
+        return "\n".join((header, "entry:", *self.frame.lines, *self.lines, "}\n"))
 
 
 class ModuleWriter:
@@ -427,12 +426,12 @@ class ModuleWriter:
     rounding, in one instruction (`Target.scalef`, `Target.fma`); right code either way.
     """
 
-    __slots__ = ("_data", "_declarations", "_fma", "_functions", "_scalef", "_uses")
+    __slots__ = ("_data", "_declarations", "_fma", "_scalef", "_uses", "functions")
 
     def __init__(self, *, scalef: bool = False, fma: bool = False) -> None:
         self._scalef = scalef
         self._fma = fma
-        self._functions: list[FunctionWriter] = []
+        self.functions: list[FunctionWriter] = []
         self._declarations: dict[str, str] = {}
         self._data: dict[str, str] = {}
         self._uses: dict[str, int] = {}
@@ -444,7 +443,7 @@ class ModuleWriter:
 
     def has(self, name: str) -> bool:
         """Whether the function `name` has been begun."""
-        return any(function.name == name for function in self._functions)
+        return any(function.name == name for function in self.functions)
 
     def function(
         self,
@@ -467,7 +466,7 @@ class ModuleWriter:
             fma=self._fma,
             module=self,
         )
-        self._functions.append(writer)
+        self.functions.append(writer)
         return writer
 
     def data(self, name: str, contents: bytes, *, align: int = ALIGNMENT) -> Register:
@@ -492,8 +491,8 @@ class ModuleWriter:
 
     def text(self) -> str:
         """The module as LLVM reads it."""
-        defined = {function.name for function in self._functions}
+        defined = {function.name for function in self.functions}
         declared = (line for name, line in self._declarations.items() if name not in defined)
         parts = [*self._data.values(), *declared]
-        functions = [function.text() for function in self._functions]
+        functions = [function.text() for function in self.functions]
         return "\n".join((*parts, *functions, _METADATA))

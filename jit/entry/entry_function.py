@@ -18,6 +18,7 @@ from typing import Final
 
 from ...core.lazy_dataclass import dataclass
 from ..emit.arena_header import INTERRUPTED
+from ..emit.stack_use import STACK_BYTES, frame_address, stack_limit
 from ..emit.writer import (
     I32,
     I64,
@@ -73,12 +74,15 @@ def entry_text(
     module: ModuleWriter | None = None,
     private_arena: int | None = None,
     holds_arrays: bool = False,
+    stack: int = 0,
 ) -> EntryText:
     """The entry for the kernel `i64 @kernel_name(ptr inputs…, ptr outputs…, ptr arena)`.
 
     `private_arena` is the size of the arena in bytes, for a kernel that may give up the GIL: then calls at the same
     time have one each.
     `holds_arrays`: other Python code may run while the kernel does, and might donate its arguments.
+    `stack` is how many bytes of the stack the kernel takes, where that is worth asking for: where less is left, the
+    fallback is called.
     `kept_bytes` bounds the memory for recycled results; with 0 every call makes new arrays.
     `native` is for tests; by default it is what this process supports.
     """
@@ -94,7 +98,7 @@ def entry_text(
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
-    parts = _Entry(text, w, signature, kernel_name, private_arena, in_place, holds_arrays)
+    parts = _Entry(text, w, signature, kernel_name, private_arena, in_place, holds_arrays, stack)
     parts.write(kept_bytes)
     _write_release(text, f"{entry_name}.release")
     _write_explain(text, f"{entry_name}.explain", f"{entry_name}.release")
@@ -112,6 +116,7 @@ class _Entry:
     private_arena: int | None
     in_place: bool
     holds_arrays: bool
+    stack: int
 
     def write(self, kept_bytes: int) -> None:
         """Checks, arrays, the call and its result; behind them, where arguments do not match."""
@@ -119,6 +124,7 @@ class _Entry:
         mismatch = w.new_label("mismatch")
         require_counts(w, signature, mismatch)
         self._require_guard(mismatch)
+        self._require_stack(mismatch)
         found, references = self._read(state, mismatch)
         outputs = signature.outputs
         kept: OutputWriter | None = None
@@ -186,6 +192,18 @@ class _Entry:
         expected = field(w, pair, 8, I64)
         w.branch_if(w.icmp("eq", held, expected), proceed, mismatch)
         w.begin(proceed)
+
+    def _require_stack(self, mismatch: str) -> None:
+        """Branch to the label unless what the kernel takes of the stack is left."""
+        w = self.w
+        if not self.stack:
+            return
+        limit = stack_limit(self.module, w, STACK_BYTES)
+        enough = w.new_label("enough")
+        w.branch_if(
+            w.icmp("ult", frame_address(w, self.stack), limit), mismatch, enough, rarely=True
+        )
+        w.begin(enough)
 
     def _read(self, state: State, mismatch: str) -> tuple[Leaves, References]:
         """Check the arguments, and own what the call needs to."""

@@ -213,3 +213,28 @@ def test_recursion_ends_at_the_stack_of_its_thread() -> None:
         run_in_thread(size, functools.partial(fail, size))
     found = [depths[size] for size in sorted(depths)]
     assert found == sorted(found) and found[0] > 200 and found[-1] > 10 * found[1]
+
+
+@nk.staged
+def solved(a: Rep[Tensor2D[f64]], b: Rep[Tensor2D[f64]]) -> Rep[Tensor2D[f64]]:
+    return nk.linalg.solve(a, b) * 2.0
+
+
+def test_what_takes_more_than_the_stack_of_its_thread_runs_on_another_one() -> None:
+    """NumPy's own `solve` ends the process in a thread of 2 MiB."""
+    a = Tensor2D(np.random.default_rng(0).normal(size=(300, 300)))
+    wanted = solved(a, a).numpy().copy()
+    donating = nk.donate(solved, 1)
+    found: list[Any] = []
+
+    def solve() -> None:
+        found.append(solved(a, a).numpy().copy())
+        target, given = np.zeros((300, 300)), Tensor2D(a.numpy().copy())
+        solved(a, a, out=Tensor2D(target, copy=False))
+        found.extend([target, donating(a, given).numpy()])
+        with pytest.raises(nk.DonationError):
+            given.numpy()
+
+    for size in (64 << 10, 512 << 10):
+        run_in_thread(size, solve)
+    assert len(found) == 6 and all(np.array_equal(one, wanted) for one in found)

@@ -25,9 +25,9 @@ from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import scratch_bytes
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import DTYPES, Array, DType, TensorType, one_or_tuple
-from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.program import EmittedProgram, emit_program
+from nnkit.jit.emit.stack_use import STACK_BYTES
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.executable import extern_symbols, print_symbols
 from nnkit.jit.llvm import Engine, host_engine

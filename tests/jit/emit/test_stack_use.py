@@ -1,0 +1,80 @@
+"""What code takes of the stack: the frames of a chain of calls, and one room for instructions in turn."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, f32
+from nnkit.jit.emit.frames import StackFrame
+from nnkit.jit.emit.stack_use import SMALL, stack_use
+from nnkit.jit.emit.writer import I8, I64, ModuleWriter
+
+
+def module_of(calls: dict[str, tuple[int, str]]) -> ModuleWriter:
+    """Functions with frames of so many bytes, that call others."""
+    module = ModuleWriter()
+    for name, (size, called) in calls.items():
+        w = module.function(name, [], None)
+        w.allocate(I8, size)
+        for other in called.split():
+            w.call_void(other, [])
+        w.ret()
+    return module
+
+
+def test_frames_of_the_deepest_chain_count() -> None:
+    module = module_of(
+        {
+            "a": (1, "b c"),
+            "b": (20_000, "d"),
+            "c": (25_000, ""),
+            "d": (6_000, "b unknown"),
+            "e": (10**6, "a"),
+        }
+    )
+    wanted = {"a": 26_001, "b": 26_000, "c": 25_000, "e": 1_026_001}
+    assert {name: stack_use(module, name) for name in wanted} == wanted
+    assert stack_use(module, "a", but=frozenset("bd")) == 25_001
+    few = module_of({"a": (8, ""), "b": (SMALL - 8, "")})
+    assert stack_use(few, "a") == SMALL  # nobody asks for less
+
+
+def test_those_who_share_room_have_the_largest() -> None:
+    frame = StackFrame()
+    first, other, second = frame.share(10, 8), frame.allocate(I64, 2, 8), frame.share(30, 64)
+    assert first == second != other and frame.bytes == 30 + 16
+    assert frame.lines[0] == "  %$0 = alloca i8, i64 30, align 64"
+
+
+@pytest.mark.usefixtures("nests_stay")
+def test_many_sums_take_the_stack_of_one() -> None:
+    """Each was given 16 KiB of its own for what its blocks come to: 500 of them ended the process."""
+
+    def bytes_of(count: int) -> int:
+        @nk.staged
+        def sums(x: Rep[Tensor1D[f32]]) -> Rep[Scalar[f32]]:
+            found: Any = 0.0
+            for k in range(count):
+                found += nk.sum(x[k:] * x[: x.shape[0] - k])
+            return found
+
+        text = sums.llvm(nk.spec((4_000_000,), f32))
+        return sum(int(size) for size in re.findall(r"alloca i8, i64 (\d+)", text))
+
+    assert bytes_of(1) > 1000 and bytes_of(6) < 2 * bytes_of(1)
+
+
+def test_results_of_many_sums() -> None:
+    x = np.arange(300_000, dtype=np.float32) % 7
+
+    @nk.staged
+    def sums(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+        return nk.stack([(x[k:] * float(k)).sum() for k in range(1, 6)])
+
+    wanted = [float(k * x[k:].astype(np.float64).sum()) for k in range(1, 6)]
+    assert sums(Tensor1D(x)).numpy().tolist() == wanted
