@@ -33,6 +33,8 @@ from .group_buffers import GroupBuffers, Member
 from .nest_levels import NestLevels
 from .nest_writer import AxisBlock, NestLoopWriter
 from .ops import Loops
+from .shared_loops import blocks_of_work, nanoseconds_of, points_of_block
+from .shared_totals import LoopBlocks, has_independent_blocks, totals_of, write_shared
 
 
 def write_group(
@@ -41,7 +43,6 @@ def write_group(
     ahead: Mapping[Instruction, Sequence[int]],
     *,
     has_fma: bool,
-    grain: int,
 ) -> list[GroupedInstruction]:
     """The steps of a group, from the first member to the last, with a kernel in place of the members."""
     members = [Member(step.instruction, step.loops) for step in steps if step.loops is not None]
@@ -50,7 +51,8 @@ def write_group(
     operands = list(dict.fromkeys(x for one in levels for x in _read_outside(one, group.made)))
     build = KernelBuilder([x.tensor for x in operands], [x.tensor for x in group.results])
     buffers = dict(zip(operands, build.operands, strict=True))
-    GroupWriter(build, group, levels, ahead, grain, buffers).write()
+    work = sum(nanoseconds_of(member.nest, member.loops) for member in members)
+    GroupWriter(build, group, levels, ahead, work, buffers).write()
     b = Builder(Block(), members[0].nest.location)
     found = build.kernel(b, *operands, overwriting=tuple(group.overwriting(operands)))
     for value, result in zip(group.results, found, strict=True):
@@ -93,12 +95,14 @@ class GroupWriter:
     group: GroupBuffers
     levels: Sequence[NestLevels]
     ahead: Mapping[Instruction, Sequence[int]]
-    grain: int
-    """Of the shared loop, in rows; 0 if one thread runs them all."""
+    nanoseconds: float
+    """About how long all of it runs."""
     buffers: dict[Value, Value]
     """Those of operands and results of all members."""
     windows: dict[Value, int] = field(default_factory=dict[Value, int])
     """Buffers with room for one block, and the elements of a row."""
+    grain: int = 0
+    """Of the shared loop, in rows; 0 if one thread runs them all."""
 
     def __post_init__(self) -> None:
         places = dict(zip(self.group.results, self.build.outputs, strict=True))
@@ -117,27 +121,71 @@ class GroupWriter:
 
     def write(self) -> None:
         """All of the group."""
+        is_one = _have_one_loop(self.writers)
+        if not is_one and self.group.rooms:
+            raise InternalError("a group with room for one block of rows has no loop in common")
+        is_shared = is_one and all(has_independent_blocks(levels) for levels in self.levels)
+        has_totals = any(writer.begun[0] for writer in self.writers if writer.levels.axes)
+        if is_shared and not has_totals:
+            self.grain = points_of_block(self.rows, self.block or 1, self.nanoseconds)
         if not self.grain:
             self._make_rooms()
         for writer in self.writers:
             writer.begin()
-        levels = self.writers[0].levels
-        if not _have_one_loop(self.writers):
-            if self.group.rooms:
-                raise InternalError("a group with room for one block of rows has no loop in common")
+        if not is_one:
             for writer in self.writers:
                 writer.write_level(0, [])
-                writer.end()
-            return
-        carried = [writer.enter_level(0, []) for writer in self.writers]
-        if levels.blocks[0]:
-            carried = self._write_blocks(carried)
+        elif is_shared and has_totals:
+            self._write_in_blocks()
         else:
-            rows = levels.op.extents[levels.axes[0]]
-            carried = self._write_rows(self.writers, 0, IndexSum(0, {}), rows, carried)
+            carried = [writer.enter_level(0, []) for writer in self.writers]
+            self._finish(self._write_all(carried))
+        for writer in self.writers:
+            writer.end()
+
+    def _finish(self, carried: Sequence[Sequence[Value]]) -> None:
         for writer, totals in zip(self.writers, carried, strict=True):
             writer.leave_level(0, totals, 0)
-            writer.end()
+
+    @property
+    def rows(self) -> int:
+        """Those that the shared loop is over."""
+        op = self.levels[0].op
+        return op.extents[op.order[0]]
+
+    @property
+    def block(self) -> int:
+        """The rows of a block; 0 without blocks."""
+        return self.levels[0].blocks[0]
+
+    @property
+    def covered(self) -> int:
+        """How many rows are in rounds of all members."""
+        if not self.block:
+            return self.rows
+        rounds = [one.round_of(one.levels.position[one.levels.axes[0]]) for one in self.writers]
+        return self.rows - self.rows % max(rounds)
+
+    def _write_in_blocks(self) -> None:
+        """The shared loop in blocks of threads, each of which has totals of its own."""
+        wanted = blocks_of_work(self.nanoseconds)
+        blocks = LoopBlocks.of(self.rows, self.covered, self.block or 1, wanted)
+        if blocks is None:
+            carried = [writer.enter_level(0, []) for writer in self.writers]
+            self._finish(self._write_all(carried))
+            return
+        for writer in self.writers:
+            writer.write_steps(0)
+        totals = [total for writer in self.writers for total in totals_of(writer)]
+
+        def write(span: AxisBlock) -> list[Value]:
+            carried = self._write_span(span, [writer.starts(0) for writer in self.writers])
+            return [value for part in carried for value in part]
+
+        joined = write_shared(self.build, blocks, totals, write)
+        flat = [value for parts in joined for value in parts]
+        widths = [sum(one.width(x, 0) for x in one.begun[0]) for one in self.writers]
+        self._finish(_parts(flat, list(map(range, widths))))
 
     def _read_inside(self) -> list[Value]:
         """What members read of each other."""
@@ -180,36 +228,37 @@ class GroupWriter:
 
     # Loops over blocks of rows.
 
-    def _write_blocks(self, carried: Sequence[Sequence[Value]]) -> list[list[Value]]:
-        """Block by block; what no round covers is a block of its own for sums, part of the last one for others."""
-        levels = self.writers[0].levels
-        extent, block = levels.op.extents[levels.axes[0]], levels.blocks[0]
-        sums = _sums_by_block(levels.op)
-        rounds = [one.round_of(one.levels.position[levels.axes[0]]) for one in self.writers]
-        covered = extent - extent % max(rounds)
-        whole = covered - covered % block
+    def _write_all(self, carried: Sequence[Sequence[Value]]) -> Sequence[Sequence[Value]]:
+        """All rows.  Those that no round covers are a block of their own for sums, part of the last one for others."""
+        end = self.covered if _sums_by_block(self.levels[0].op) else self.rows
+        carried = self._write_span(AxisBlock(IndexSum(0, {}), end), carried)
+        return self._write_span(AxisBlock(None, end), carried) if end < self.rows else carried
+
+    def _write_span(
+        self, span: AxisBlock, carried: Sequence[Sequence[Value]]
+    ) -> Sequence[Sequence[Value]]:
+        """Some of the rows, block by block where there are blocks."""
+        if span.start is None:
+            return self._write_block(span, IndexSum(span.length, {}), carried)
+        if not self.block:
+            return self._write_rows(self.writers, 0, span.start, span.length, carried)
+        block, whole = self.block, span.length - span.length % self.block
 
         def write(at: IndexSum, values: Sequence[Value]) -> list[Value]:
             if self.grain:
                 self._make_rooms()
-            parts = _parts(values, carried)
             self._fetch_ahead(at, block)
-            found = self._write_block(AxisBlock(at, block), at, parts)
+            found = self._write_block(AxisBlock(at, block), at, _parts(values, carried))
             return [value for part in found for value in part]
 
         if whole:
-            carried = self._repeat(
-                self.writers[0], 0, IndexSum(0, {}), whole, block, carried, write
-            )
-        if self.grain:
-            self._make_rooms()
-        start, end = IndexSum(whole, {}), covered if sums else extent
-        if whole < end:
-            carried = self._write_block(AxisBlock(start, end - whole), start, carried)
-        if end < extent:
-            start = IndexSum(end, {})
-            carried = self._write_block(AxisBlock(None, end), start, carried)
-        return [[*part] for part in carried]
+            carried = self._repeat(self.writers[0], 0, span.start, whole, block, carried, write)
+        if whole < span.length:
+            if self.grain:
+                self._make_rooms()
+            start = span.start.plus(whole)
+            carried = self._write_block(AxisBlock(start, span.length - whole), start, carried)
+        return carried
 
     def _write_block(
         self, span: AxisBlock, first_row: IndexSum, carried: Sequence[Sequence[Value]]
@@ -278,7 +327,7 @@ class GroupWriter:
                     self.build.prefetch(buffer, at)
 
 
-def _parts(values: Sequence[Value], like: Sequence[Sequence[Value]]) -> list[list[Value]]:
+def _parts(values: Sequence[Value], like: Sequence[Sequence[object]]) -> list[list[Value]]:
     """What each member carries, of what all of them do."""
     rest = iter(values)
     return [[next(rest) for _ in part] for part in like]

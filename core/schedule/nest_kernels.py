@@ -6,29 +6,26 @@ decided here as well (`is_parallel`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from ..compute.bodies import base_of
-from ..compute.footprint import Footprint, footprint
-from ..compute.index_maps import axes_of, is_injective
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
 from ..ops.comparison import Select
-from ..ops.nest import Bounds
 from .cuts import plan_cuts
 from .group import GroupedInstruction
 from .group_kernels import write_group
 from .live_ranges import may_overwrite
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
-from .ops import Loops, row_block
-from .shared_loops import blocks_of_work, nanoseconds_of
-from .shared_totals import blocks_of, write_in_blocks
-from .summation import kept_axes, scattered_sums
+from .ops import Loops
+from .shared_loops import blocks_of_work, is_parallel, nanoseconds_of, points_of_block
+from .shared_totals import blocks_of, carries_own_totals, write_in_blocks
+from .summation import scattered_sums
 from .switches import is_enabled
 from .target import Target
 
@@ -52,9 +49,8 @@ def write_nest_kernels(
             found += [
                 _written(step, target) if is_on or _is_scattered(step) else step for step in part
             ]
-        elif is_on and not _stays_group(nests):
-            grain = _grain_of_group(nests)
-            found += write_group(part, contracted, ahead, has_fma=target.fma, grain=grain)
+        elif is_on:
+            found += write_group(part, contracted, ahead, has_fma=target.fma)
         else:
             found += part
     return found
@@ -84,20 +80,6 @@ def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
     for computed in instruction.regions[0].entry.instructions[:-1]:
         if not stands_in_kernels(computed.op):
             yield f"{computed.op.name} stands in the body"
-
-
-def _stays_group(nests: Sequence[tuple[Instruction, Loops]]) -> bool:
-    """Whether jit writes a group: a nest of it stays, or threads share totals that its loop carries."""
-    return any(_shares_totals(*one) or next(reasons(*one), None) for one in nests)
-
-
-def _shares_totals(instruction: Instruction, loops: Loops) -> bool:
-    """Whether the outermost loop is over what is joined, and long enough for threads."""
-    if blocks_of_work(nanoseconds_of(instruction, loops)) < 2 or not loops.order:
-        return False
-    outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
-    kept = [kept_axes(w) for w in loops.outputs if w.combinator is not None]
-    return None not in kept and any(axes is not None and outer not in axes for axes in kept)
 
 
 def selects_by_place(body: Block, rank: int) -> bool:
@@ -155,66 +137,10 @@ def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     return GroupedInstruction(kernel, None)
 
 
-def is_parallel(loops: Loops, outer: int, carried: Collection[int] = ()) -> bool:
-    """Whether iterations of the loop over an axis may run at the same time: each writes elements of its own.
-
-    Totals that the loop is said to carry do not count, as blocks of it store these elsewhere.  Checks leave the program
-    from the thread that calls only, so that what has checks is not shared.
-    """
-    if loops.can_fail():
-        return False
-    own = all(
-        outer in axes_of(written.indices, loops.extents)
-        and is_injective(written.indices, loops.extents)
-        and written.bounds is not Bounds.CLIP
-        for number, written in enumerate(loops.outputs)
-        if number not in carried
-    )
-    return own and _updates_apart(loops, outer)
-
-
-def _updates_apart(loops: Loops, outer: int) -> bool:
-    """Whether iterations write apart from each other to what several outputs write, or begins with an operand."""
-    shared = {output.within for output in loops.outputs}
-    written: dict[int, list[Footprint | None]] = {}
-    for number, output in enumerate(loops.outputs):
-        whole = number if output.within is None else output.within
-        if whole in shared or loops.outputs[whole].init is not None:
-            found = footprint(output.type.shape, output, loops.extents, outer)
-            written.setdefault(whole, []).append(found)
-    return all(
-        one is not None and other is not None and one.is_independent(other)
-        for found in written.values()
-        for one in found
-        for other in found
-    )
-
-
-def carries_own_totals(levels: NestLevels) -> bool:
-    """Whether the outermost loop carries totals, and blocks of it may run at the same time, each with its own."""
-    carried = {target.number for target in levels.targets if target.begins == 0}
-    return bool(carried and levels.axes) and is_parallel(levels.op, levels.axes[0], carried)
-
-
 def _grain(loops: Loops, nanoseconds: float) -> int:
     """Points of the outermost loop that are a block of those that threads share; 0 if one thread runs them all."""
     outer = next((axis for axis in loops.order if loops.extents[axis] > 1), None)
     if outer is None or not is_parallel(loops, outer):
         return 0
     unit = loops.lanes if outer == loops.vector else 1
-    return _points_of_block(loops.extents[outer], unit, nanoseconds)
-
-
-def _grain_of_group(nests: Sequence[tuple[Instruction, Loops]]) -> int:
-    """The same of the loop that nests share, which may be over blocks."""
-    if not all(is_parallel(loops, loops.order[0]) for _, loops in nests):
-        return 0
-    loops = nests[0][1]
-    work = sum(nanoseconds_of(*one) for one in nests)
-    return _points_of_block(loops.extents[loops.order[0]], row_block(loops) or 1, work)
-
-
-def _points_of_block(extent: int, unit: int, nanoseconds: float) -> int:
-    """Whole units, where a loop over so many points takes so long; 0 if it is too short to be shared."""
-    blocks = blocks_of_work(nanoseconds)
-    return -(-(extent - extent % unit) // (blocks * unit)) * unit if blocks > 1 else 0
+    return points_of_block(loops.extents[outer], unit, nanoseconds)

@@ -9,10 +9,14 @@ threads is taken; where none has, the one that has most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
+from ..compute.footprint import Footprint, footprint
+from ..compute.index_maps import axes_of, is_injective
 from ..ir import Instruction, Op
+from ..ops.nest import Bounds
+from .ops import Loops
 
 LEAST_JOB: Final = 15_000.0
 """Nanoseconds of a loop from which it is shared: a job costs 1 µs where the workers are awake, 5 where they sleep, and
@@ -72,3 +76,44 @@ def share_rows(rows: Sequence[int], nanoseconds: float) -> tuple[int, ...]:
 def grain_of(count: int, nanoseconds: float) -> int:
     """How many of so many iterations are a block, if they take so long together."""
     return math.ceil(count * max(BLOCK / nanoseconds, 1 / _MOST_BLOCKS))
+
+
+def points_of_block(extent: int, unit: int, nanoseconds: float) -> int:
+    """Whole units, where a loop over so many points takes so long; 0 if it is too short to be shared."""
+    blocks = blocks_of_work(nanoseconds)
+    return -(-(extent - extent % unit) // (blocks * unit)) * unit if blocks > 1 else 0
+
+
+def is_parallel(loops: Loops, outer: int, carried: Collection[int] = ()) -> bool:
+    """Whether iterations of the loop over an axis may run at the same time: each writes elements of its own.
+
+    Totals that the loop is said to carry do not count, as blocks of it store these elsewhere.  Checks leave the program
+    from the thread that calls only, so that what has checks is not shared.
+    """
+    if loops.can_fail():
+        return False
+    own = all(
+        outer in axes_of(written.indices, loops.extents)
+        and is_injective(written.indices, loops.extents)
+        and written.bounds is not Bounds.CLIP
+        for number, written in enumerate(loops.outputs)
+        if number not in carried
+    )
+    return own and updates_apart(loops, outer)
+
+
+def updates_apart(loops: Loops, outer: int) -> bool:
+    """Whether iterations write apart from each other to what several outputs write, or begins with an operand."""
+    shared = {output.within for output in loops.outputs}
+    written: dict[int, list[Footprint | None]] = {}
+    for number, output in enumerate(loops.outputs):
+        whole = number if output.within is None else output.within
+        if whole in shared or loops.outputs[whole].init is not None:
+            found = footprint(output.type.shape, output, loops.extents, outer)
+            written.setdefault(whole, []).append(found)
+    return all(
+        one is not None and other is not None and one.is_independent(other)
+        for found in written.values()
+        for one in found
+        for other in found
+    )

@@ -25,8 +25,10 @@ from ..ops.combinator import Combinator
 from ..ops.literal import splat
 from ..types import TensorType
 from .nest_accesses import joined
+from .nest_levels import NestLevels
 from .nest_writer import AxisBlock, NestLoopWriter
 from .ops import is_float_sum
+from .shared_loops import is_parallel
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,20 @@ class LoopBlocks:
             yield AxisBlock(IndexSum(done, {}), self.rounds - done)
         if self.rounds < self.extent:
             yield AxisBlock(None, self.rounds)
+
+
+def has_independent_blocks(levels: NestLevels) -> bool:
+    """Whether blocks of the outermost loop may run at the same time, each with totals of its own."""
+    return bool(levels.axes) and is_parallel(levels.op, levels.axes[0], _totals_at_start(levels))
+
+
+def carries_own_totals(levels: NestLevels) -> bool:
+    """The same of a loop that carries totals."""
+    return bool(_totals_at_start(levels)) and has_independent_blocks(levels)
+
+
+def _totals_at_start(levels: NestLevels) -> set[int]:
+    return {target.number for target in levels.targets if target.begins == 0}
 
 
 def blocks_of(writer: NestLoopWriter, wanted: int) -> LoopBlocks | None:

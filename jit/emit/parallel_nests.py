@@ -20,12 +20,11 @@ from itertools import accumulate
 from typing import Final
 
 from ...core.compute.contracted import block_bytes_of
-from ...core.compute.footprint import Footprint, footprint
 from ...core.compute.index_maps import axes_of, is_injective
 from ...core.ir import ALIGNMENT
 from ...core.lazy_dataclass import dataclass
-from ...core.schedule.ops import Loops, is_float_sum
-from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of
+from ...core.schedule.ops import is_float_sum
+from ...core.schedule.shared_loops import blocks_of_job, nanoseconds_of, updates_apart
 from .elements import add_compensated, combine, corrected
 from .indices import add_constant, multiply_constant
 from .loops import BlockRange
@@ -147,24 +146,7 @@ def _is_independent(writer: NestWriter) -> bool:
         is_own = plan.axes[0] in axes_of(written.indices, op.extents)
         if not is_total and not (is_own and is_injective(written.indices, op.extents)):
             return False
-    return _updates_apart(op, plan.axes[0])
-
-
-def _updates_apart(op: Loops, outer: int) -> bool:
-    """Whether iterations write apart from each other to what several outputs write, or begins with an operand."""
-    shared = {output.within for output in op.outputs}
-    written: dict[int, list[Footprint | None]] = {}
-    for number, output in enumerate(op.outputs):
-        whole = number if output.within is None else output.within
-        if whole in shared or op.outputs[whole].init is not None:
-            found = footprint(output.type.shape, output, op.extents, outer)
-            written.setdefault(whole, []).append(found)
-    return all(
-        one is not None and other is not None and one.is_independent(other)
-        for found in written.values()
-        for one in found
-        for other in found
-    )
+    return updates_apart(op, plan.axes[0])
 
 
 def _blocks_of(writers: Sequence[NestWriter]) -> _Blocks:

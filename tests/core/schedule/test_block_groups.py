@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from nnkit.core.compute.footprint import Footprint
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.ir import Builder, Function, Module, Stage, Value
+from nnkit.core.ir import Builder, Function, Instruction, Module, Stage, Value
 from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.ops import AllocateLocal, PrefetchAt, executed, is_kernel
+from nnkit.core.kernels.ops import AllocateLocal, Kernel, PrefetchAt, executed, is_kernel
+from nnkit.core.kernels.parallelise import has_parallel_loops
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -193,9 +194,13 @@ def rows_scheduled(
     return scheduled(program, *types, is_fused=is_fused, target=target)
 
 
+def kernels_in(function: Function) -> list[Instruction[Kernel]]:
+    return [i for i in function.entry.instructions if is_kernel(i)]
+
+
 def local_bytes(function: Function) -> int:
     """What kernels have on the stack."""
-    ops = [one.op for i in function.entry.instructions if is_kernel(i) for _, one in executed(i)]
+    ops = [one.op for kernel in kernels_in(function) for _, one in executed(kernel)]
     return sum(op.type.bytes for op in ops if isinstance(op, AllocateLocal))
 
 
@@ -215,7 +220,9 @@ def test_results_stay_bit_by_bit(rows: int, monkeypatch: pytest.MonkeyPatch) -> 
         grouped, decided = rows_scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
         blocks, rooms = blocks + decided.blocks, rooms + decided.rooms
         with sharing_everything():
-            shared = run(grouped, arguments)
+            parallel, _ = rows_scheduled(Rows(seed, rows), is_fused=is_fused, bytes=bytes)
+            assert any(has_parallel_loops(i) for i in kernels_in(parallel))
+            shared = run(parallel, arguments)
         scheduled_module = Module(stage=Stage.SCHEDULE)
         scheduled_module.add(grouped)
         evaluated = results(scheduled_module, arguments)
@@ -233,7 +240,7 @@ def test_rows_of_large_results_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch
     """Once for all members that write there, and never those of what has room for a block."""
 
     def fetches(function: Function) -> int:
-        loops = [i for k in function.entry.instructions if is_kernel(k) for _, i in executed(k)]
+        loops = [i for kernel in kernels_in(function) for _, i in executed(kernel)]
         bodies = [i.regions[0].entry.instructions for i in loops if i.regions]
         return sum(len(b) == 2 and isinstance(b[0].op, PrefetchAt) for b in bodies)
 
@@ -275,7 +282,9 @@ def test_a_group_over_rows_has_room_for_one_row(monkeypatch: pytest.MonkeyPatch)
     assert arena_bytes(folded) < arena_bytes(whole) // 10
     expected, found = run_all([whole, folded], arguments)
     with sharing_everything():
-        shared = run(folded, arguments)
+        parallel, _ = scheduled(chain, f32(80, 130), is_fused=False, target=target)
+        assert any(map(has_parallel_loops, kernels_in(parallel)))
+        shared = run(parallel, arguments)
     for one, other, third in zip(expected, found, shared, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(one, third)
