@@ -10,22 +10,24 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from .gradbench.times import read_rows
-from .limits import Limits, best, measure_limits
+from .limits import Limits, best, measure_limits, sustained_peaks
 from .plot import svg
 from .problems import PROBLEMS, Problem
 from .process import MEASURED, measure
 from .report import OURS, Cell, Row, header, mebibytes, rate, seconds
 from .results import Results, page
 from .timing import Batch, Spread, alternate, other_load
-from .worker import Arrays, Failure, Worker
+from .worker import Arrays, Failure, Worker, confined
 
 PACKAGES = {
     "nnkit": (OURS,),
@@ -39,6 +41,8 @@ GRADBENCH = "gradbench"
 FEW_ROUNDS = 5
 """Of calls of a tenth of a second and more."""
 LONG = 0.1
+PEAKS = 3
+"""How often the sustained peak is measured behind each row."""
 CLOCK = "seconds of a clock"
 WRONG = "results differ from"
 
@@ -83,12 +87,14 @@ def main(arguments: Sequence[str]) -> None:
     busy, before = other_load(), measure_limits()
     contestants, absent = find()
     workers = Workers(contestants, cpu=options.cpu)
-    measured: list[tuple[Problem, dict[str, Cell]]] = [
-        (problem, compare(problem, workers.of(problem), options.rounds, options.patience))
-        for problem in chosen(options.only, everything=options.all)
-    ]
+    measured: list[tuple[Problem, dict[str, Cell]]] = []
+    peaks: list[Mapping[str, float]] = []
+    for problem in chosen(options.only, everything=options.all):
+        cells = compare(problem, workers.of(problem), options.rounds, options.patience)
+        measured.append((problem, cells))
+        peaks += peaks_in_turns(cpu=options.cpu)
     workers.close()
-    limits = best(before, measure_limits())
+    limits = with_sustained(best(before, measure_limits()), peaks)
     groups: dict[str, list[Row]] = {}
     for problem, cells in measured:
         groups.setdefault(problem.group, []).append(row_of(problem, cells, limits))
@@ -193,11 +199,27 @@ def difference(found: Arrays, wanted: Arrays, tolerance: float) -> str | None:
     return None
 
 
+def peaks_in_turns(*, cpu: bool) -> list[Mapping[str, float]]:
+    """What a core keeps up now, that on which rows of one thread run, some times."""
+    with confined(1):
+        clock = time.process_time if cpu else time.perf_counter
+        return [sustained_peaks(clock) for _ in range(PEAKS)]
+
+
+def with_sustained(limits: Limits, peaks: Sequence[Mapping[str, float]]) -> Limits:
+    """The same with the medians of what was kept up between the rows."""
+    if not peaks:
+        return limits
+    medians = {type: median(peak[type] for peak in peaks) for type in limits.sustained}
+    return replace(limits, sustained=medians)
+
+
 def row_of(problem: Problem, cells: Mapping[str, Cell], limits: Limits) -> Row:
     """With what the machine needs at least."""
     show = rate(problem.work.operations) if problem.rate else seconds
     least = limits.seconds(problem.work, threads=problem.threads)
-    return Row(problem.title, cells, show, problem.target, least)
+    sustained = limits.seconds(problem.work, threads=problem.threads, sustained=True)
+    return Row(problem.title, cells, show, problem.target, least, sustained)
 
 
 def in_gradbench(*, everything: bool, cpu: bool) -> list[Row]:

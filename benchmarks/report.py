@@ -30,6 +30,8 @@ class Row:
     """What ours ÷ the best other is to be at most."""
     least: float | None = None
     """What the machine needs at least."""
+    sustained: float | None = None
+    """The same at the speed that it keeps up."""
 
     def best_other(self) -> str | None:
         """Who is the best of the others, if there is one."""
@@ -47,12 +49,14 @@ class Row:
             return None
         return ours.over(best)
 
-    def share(self) -> float | None:
-        """Of what the machine can do, what we do."""
+    def share(self) -> str:
+        """Of what the machine can do, what we do; in brackets of what it keeps up, where that is less."""
         ours = self.cells.get(OURS)
         if not isinstance(ours, Spread) or self.least is None:
-            return None
-        return self.least / ours.median
+            return ""
+        at_most = f"{self.least / ours.median:.0%}"
+        kept_up = f"{(self.sustained or self.least) / ours.median:.0%}"
+        return at_most if kept_up == at_most else f"{at_most} ({kept_up})"
 
 
 def table(rows: Sequence[Row], columns: Sequence[str], absent: Mapping[str, str]) -> str:
@@ -68,8 +72,7 @@ def table(rows: Sequence[Row], columns: Sequence[str], absent: Mapping[str, str]
         if targets:
             cells.append("" if row.target is None else _digits(row.target))
         if shares:
-            share = row.share()
-            cells.append("" if share is None else f"{share:.0%}")
+            cells.append(row.share())
         lines.append(f"| {' | '.join(cells)} |")
         for name, cell in row.cells.items():
             if isinstance(cell, str):

@@ -14,7 +14,8 @@ from .timing import QUIET, Spread
 GROUPS: Mapping[str, tuple[str, str]] = {
     "table": (
         "Programs",
-        "One thread.  The share of the machine is the time that its peak and its memory would allow, over ours.",
+        "One thread.  The share of the machine is the time that its peak and its memory would allow, over ours; in "
+        "brackets that of the peak that it keeps up for as long as a row is measured.",
     ),
     "products": (
         "Products",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from benchmarks import ablation, irdiff, limits, problems, scale
-from benchmarks.__main__ import difference
+from benchmarks.__main__ import difference, with_sustained
 from benchmarks.limits import Limits, best, measure_limits
 from benchmarks.plot import place, svg
 from benchmarks.problems import PROBLEMS, Work
@@ -109,7 +110,8 @@ def test_ratios_are_those_of_rounds_and_means_are_geometric() -> None:
     alone = Row("alone", {"NNKit": cells["NNKit"]}, seconds, target=0.4, least=1.0)
     assert row.best_other() == "JAX jit" and alone.best_other() is None
     assert row.ratio() == Spread(0.5, 0.25, 1.5) and alone.ratio() is None
-    assert row.share() == 0.25 and slower.share() is None
+    assert row.share() == "25%" and slower.share() == ""
+    assert replace(row, sustained=1.0).share() == "25% (50%)"
     assert geometric_mean([row, slower, alone]) == pytest.approx(1.0)
     assert "0.5 (0.25 – 1.5) | 0.4 | 25% |" in table([row], list(cells), {})
     groups = {"table": [row, slower, alone]}
@@ -126,19 +128,27 @@ def test_ratios_are_those_of_rounds_and_means_are_geometric() -> None:
 
 def test_the_least_time_is_that_of_arithmetic_or_of_memory() -> None:
     rates = {name: 1e9 / (k + 1) for k, name in enumerate(limits.WORKING_SETS)}
-    machine = Limits({"f32": 1e11, "f64": 5e10}, rates, {n: r / 4 for n, r in rates.items()})
+    kept_up = {"f32": 5e10, "f64": 4e10}
+    machine = Limits(
+        {"f32": 1e11, "f64": 5e10}, rates, {n: r / 4 for n, r in rates.items()}, kept_up
+    )
     assert machine.seconds(Work(1e9, 1e3)) == 0.01
     assert machine.seconds(Work(1e9, 1e3, type="f64")) == 0.02
     assert machine.seconds(Work(1e9, 1e3), threads=2) == 0.005
     assert machine.seconds(Work(1, 1e4)) == 1e-5
     assert machine.seconds(Work(1, 5e3, 5e3)) == 4e-5
     assert machine.seconds(Work(1, 1e9)) == 4.0
-    assert best(machine, Limits({"f32": 2e11, "f64": 1.0}, rates, rates)).operations == {
-        "f32": 2e11,
-        "f64": 5e10,
-    }
+    assert machine.seconds(Work(1e9, 1e3), sustained=True) == 0.02
+    assert machine.seconds(Work(1, 1e9), sustained=True) == 4.0
+    both = best(machine, Limits({"f32": 2e11, "f64": 1.0}, rates, rates, {"f32": 1.0, "f64": 5e10}))
+    assert both.operations == {"f32": 2e11, "f64": 5e10}
+    assert both.sustained == {"f32": 5e10, "f64": 5e10}
+    between = with_sustained(machine, [{"f32": x, "f64": 1.0} for x in (3.0, 9.0, 4.0)])
+    assert between.sustained == {"f32": 4.0, "f64": 1.0}
+    assert with_sustained(machine, []) == machine
     found = measure_limits({"16 KiB": 2**14})
-    assert min(*found.operations.values(), found.triad["16 KiB"], found.reading["16 KiB"]) > 1e6
+    moved = found.triad["16 KiB"], found.reading["16 KiB"]
+    assert min(*found.operations.values(), *found.sustained.values(), *moved) > 1e6
     assert "GF/s" in limits.table(found)
 
 
