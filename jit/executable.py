@@ -24,6 +24,7 @@ from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
 from ..core.types import TensorType, written
 from . import entry
+from .cache_sizes import host_cache_sizes
 from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
 from .emit.effects import PRINT
@@ -45,12 +46,14 @@ ENTRY = "entry"
 @cache
 def host_target() -> Target:
     """The scheduling target of this machine."""
-    found = host_machine()
+    found, caches = host_machine(), host_cache_sizes().planned()
     return Target(
         vector_bytes=found.vector_bytes,
         registers=found.vector_registers,
         fma=found.fma,
         cores=os.cpu_count() or 1,
+        own_l1_bytes=caches.first,
+        own_l2_bytes=caches.second,
         has_blas=find_blas() is not None,
         has_lapack=find_lapack() is not None,
     )

@@ -158,12 +158,12 @@ class _BlockGrouping(Grouping):
 
     def _is_worthwhile(self) -> bool:
         shared = sum(v.tensor.bytes for v, count in self.touched.items() if count > 1)
-        return shared > self.target.l2_bytes // 4 and self._rows_of_block() >= _LEAST_BLOCK
+        return shared > self.target.near_l2_bytes // 4 and self._rows_of_block() >= _LEAST_BLOCK
 
     def _rows_of_block(self) -> int:
         """A power of two of rows that fit a part of the second cache."""
         row = max(1, sum(root.tensor.bytes for root in self.uses) // self.rows)
-        fit = self.target.l2_bytes // _SHARE // row
+        fit = self.target.near_l2_bytes // _SHARE // row
         return min(1 << max(fit.bit_length() - 1, 0), _MOST_BLOCK)
 
 

@@ -41,7 +41,7 @@ def outputs_ahead(
             if rows is None or rows.row is None or result in contracted:
                 continue
             key = loops.group, roots.get(result, result), rows.stride, rows.row
-            if written.type.bytes > target.l2_bytes and key not in seen:
+            if written.type.bytes > target.near_l2_bytes and key not in seen:
                 seen.add(key)
                 ahead.append(number)
         if ahead and loops.extents[loops.order[0]] >= 2 * row_block(loops):

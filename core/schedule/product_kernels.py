@@ -156,5 +156,5 @@ def _fetch_operands(kernel: Instruction[Kernel], target: Target) -> None:
     """Have large tensors that what follows a product reads fetched while a tile is summed."""
     entry = kernel.regions[0].entry
     _, _, *others = zip(entry.arguments, kernel.operands, strict=False)
-    far = [buffer for buffer, operand in others if operand.tensor.bytes >= target.l2_bytes]
+    far = [buffer for buffer, operand in others if operand.tensor.bytes >= target.near_l2_bytes]
     fetch_before_loops(entry, far)

@@ -121,9 +121,9 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     (m, n), k = result.shape[-2:], a.shape[-2 if op.transpose_a else -1]
     lanes = target.lanes(b.dtype.bytes)
     packed = _packing(op, b, m, target)
-    is_large = m > 1 and _matrix_bytes(b) > target.l2_bytes // 2
+    is_large = m > 1 and _matrix_bytes(b) > target.near_l2_bytes // 2
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
-    near = target.l2_bytes // (8 if m >= _LEAST_REUSED else 16)
+    near = target.near_l2_bytes // (8 if m >= _LEAST_REUSED else 16)
     count = _least_blocks(vectors, row, near) if packed or is_large else 1
     by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
     levels = [
@@ -138,7 +138,9 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     blocks = None
     if grain and level == len(batch) and by_columns:
         is_long = count >= _LEAST_TOGETHER * _MOST_GROUPS and m >= _LEAST_PACKED
-        groups = _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.l2_bytes // 2 else _GROUPS
+        groups = (
+            _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.near_l2_bytes // 2 else _GROUPS
+        )
         groups = min(max(groups, math.ceil(work / _LONGEST)), columns.tiles)
         blocks = _blocks(vectors, max(count, groups), groups, lanes)
         grain = blocks.columns * blocks.together
@@ -150,7 +152,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
 
 def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
     """How the second operand is packed, if it is."""
-    is_worth = m > 1 and _matrix_bytes(b) >= target.l2_bytes
+    is_worth = m > 1 and _matrix_bytes(b) >= target.near_l2_bytes
     if not op.transpose_b and not (is_worth and is_enabled("packing")):
         return None
     row_axis = b.rank - (1 if op.transpose_b else 2)
@@ -163,7 +165,7 @@ def _is_turned(op: MatrixProduct, a: TensorType, n: int, target: Target) -> bool
         op.transpose_a
         and is_enabled("packing")
         and a.shape[-2] >= _LEAST_TURNED
-        and a.bytes >= _BEYOND_NEAREST * target.l1_bytes
+        and a.bytes >= _BEYOND_NEAREST * target.near_l1_bytes
         and n >= _LEAST_REUSED
     )
 

@@ -256,7 +256,7 @@ class RowGroup:
         row = max(x.tensor.bytes for x in self.touched) // math.prod(self.rows)
         if (
             not is_enabled("prefetch")
-            or sum(x.tensor.bytes for x in self.touched) < target.l2_bytes
+            or sum(x.tensor.bytes for x in self.touched) < target.near_l2_bytes
         ):
             return 0
         return max(1, _AHEAD // row) if length else 0

@@ -52,9 +52,9 @@ def _fetching(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     if loops is None or loops.group >= 0 or loops.lanes == 1 or loops.order[-1] != loops.vector:
         return step
     touched = _touched(instruction, loops)
-    least = target.l2_bytes // _SHARE
+    least = target.near_l2_bytes // _SHARE
     large = [(number, type) for number, type, _ in touched if type.bytes >= least]
-    if sum(type.bytes for _, type in large) < target.l2_bytes:
+    if sum(type.bytes for _, type in large) < target.near_l2_bytes:
         return step
     if not all(
         _is_stream(type, access, loops) for _, type, access in touched if type.bytes >= least

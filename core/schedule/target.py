@@ -19,12 +19,28 @@ class Target:
     cores: int = 1
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
+    """Caches of a core, as far as the order of sums depends on them: they are no machine's, so that numbers depend on
+    the width of vectors and not on who computes them."""
+    own_l1_bytes: int = 0
+    own_l2_bytes: int = 0
+    """What to plan with of the machine's own caches, where no number depends on it: what is packed and fetched, and in
+    which blocks.  Where it is 0, the two above count."""
     fma: bool = False
     """Whether it multiplies and adds in one instruction, with one rounding."""
     has_blas: bool = True
     """Whether matrix products may call a BLAS; without one they are loops."""
     has_lapack: bool = True
     """Whether functions of matrices may call a LAPACK; without one there are none."""
+
+    @property
+    def near_l1_bytes(self) -> int:
+        """Of the first cache, for what no number depends on."""
+        return self.own_l1_bytes or self.l1_bytes
+
+    @property
+    def near_l2_bytes(self) -> int:
+        """Of the second cache, the same."""
+        return self.own_l2_bytes or self.l2_bytes
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of that size a vector register holds, at least one."""

@@ -6,6 +6,8 @@ A product is scheduled for several machines, with and without an epilogue, and r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,7 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F32, F64, I64, DType, Shape, TensorType
 from nnkit.core.verify import verify
 from tests.core.schedule.row_programs import RowProgram
+from tests.values import same_bits
 
 from .running import run
 
@@ -182,6 +185,33 @@ def test_kernels_over_rows_compute_what_the_evaluator_does() -> None:
             ):
                 np.testing.assert_array_equal(made, one, str(seed))
     assert found > 8
+
+
+def test_the_caches_of_a_machine_change_no_bit() -> None:
+    """What is read of a machine decides what is packed and fetched and in which blocks, not how sums are added."""
+    random = np.random.default_rng(2)
+    common = Target(vector_bytes=64, registers=32, fma=True)
+    own = replace(common, own_l1_bytes=64, own_l2_bytes=64)
+    cases = [
+        (((33, 530), (530, 80)), (False, False), True),
+        (((130, 300), (300, 70)), (True, False), False),
+        (((3, 25, 40), (3, 40, 31)), (False, True), True),
+        (((1, 300), (300, 128)), (False, False), True),
+    ]
+    products = [partial(built, shapes, flips, F32, epilogue=e) for shapes, flips, e in cases]
+    rows = [lambda seed=seed: RowProgram(seed).module for seed in range(100, 108)]
+    different = 0
+    for make in (*products, *rows):
+        modules = [scheduled(make(), target) for target in (common, own)]
+        different += print_module(modules[0]) != print_module(modules[1])
+        arrays = [
+            random.standard_normal(p.tensor.shape).astype(p.tensor.dtype.numpy)
+            for p in modules[0].functions["main"].parameters
+        ]
+        found, other = (run(module.functions["main"], arrays) for module in modules)
+        for x, y in zip(found, other, strict=True):
+            assert same_bits(x, y)
+    assert different > 4
 
 
 def test_every_op_of_kernels_is_translated() -> None:
