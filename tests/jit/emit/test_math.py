@@ -116,10 +116,10 @@ def test_same_bits_on_any_number_of_lanes(name: str, scalar: ScalarName, fma: bo
 @pytest.mark.parametrize("scalar", FLOATS)
 def test_flushed_exponentials_are_exponentials_or_zero(scalar: ScalarName) -> None:
     """Also beside numbers from which none is formed, and of −∞ and the least floats."""
-    type = NUMPY[scalar]
+    type: Any = NUMPY[scalar]
     least = type(-80 if scalar == "float" else -700)
     ends = [least, np.nextafter(least, type(0)), np.nextafter(least, type(-np.inf))]
-    x = np.concatenate([sample(type, 500, (-2, 2), (-800, 720)), np.array(ends, type)])
+    x: Any = np.concatenate([sample(type, 500, (-2, 2), (-800, 720)), np.array(ends, type)])
     for scalef in (True, False):
         plain, flushed = (
             elementwise(FUNCTIONS[name], scalar, 8, scalef=scalef)(x)
