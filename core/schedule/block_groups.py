@@ -35,6 +35,9 @@ from .target import Target
 _LEAST_BLOCK: Final = 32
 """Rows of a block, at least: two vectors of f32, and the heads of loops do not count much."""
 
+LEAST_ROWS: Final = 2 * _LEAST_BLOCK
+"""Rows that are worth blocks."""
+
 _MOST_BLOCK: Final = 1024
 """Rows of a block, at most: of rows of a few bytes more would gain nothing, as the heads of loops are long paid for."""
 
@@ -42,10 +45,10 @@ _SHARE: Final = 32
 """A block is this part of the second cache: 64 KiB. The Jacobian of bundle adjustment takes 3.9, 4.4, 4.4 and 4.7 ms
 with 64, 128, 256 and 512 rows, of 1 KiB."""
 
-_LEAST_FOLDED: Final = 1 << 20
+LEAST_FOLDED: Final = 1 << 20
 """Bytes that need not be stored: with less, nobody asks for them."""
 
-_MOST_FOLDED_ROW: Final = 64 * 1024
+MOST_FOLDED_ROW: Final = 64 * 1024
 """Bytes of the rows that a group has on the stack."""
 
 
@@ -182,7 +185,7 @@ def _may_be_member(step: GroupedInstruction) -> bool:
     if loops is None or not loops.order or 0 in loops.extents or loops.blocks or loops.group >= 0:
         return False
     outer, extents = loops.order[0], loops.extents
-    if extents[outer] < 2 * _LEAST_BLOCK or loops.lanes > _LEAST_BLOCK // 2:
+    if extents[outer] < LEAST_ROWS or loops.lanes > _LEAST_BLOCK // 2:
         return False
     for written in loops.outputs:
         if written.bounds is not Bounds.INSIDE or is_scattered_sum(written):
@@ -238,7 +241,7 @@ def _may_be_folded(members: Sequence[GroupedInstruction]) -> bool:
             users = list(result.uses)
             if users and instructions.issuperset(users):
                 saved += result.tensor.bytes
-    return saved >= _LEAST_FOLDED and saved // rows <= _MOST_FOLDED_ROW
+    return saved >= LEAST_FOLDED and saved // rows <= MOST_FOLDED_ROW
 
 
 def _alone(step: GroupedInstruction) -> GroupedInstruction:

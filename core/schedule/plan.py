@@ -3,7 +3,8 @@
 1. Have nests write pieces of concatenations in place (`concatenations`), read the one element that a sum consists of
    (`one_hot_sums`), multiply and add in one instruction (`kernels.multiply_add`), and give every output a buffer of its
    own.  Matrix products become kernels, with what follows them (`product_kernels`), and so do nests over the same rows
-   (`row_kernels`); in those that are left, axes are joined that are walked through as one (`collapse`).
+   (`row_kernels`); in those that are left, axes are joined that are walked through as one (`collapse`), and long rows
+   split (`long_rows`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
@@ -59,6 +60,7 @@ from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
 from .contraction import contract
 from .group import GroupedInstruction, group_nests
+from .long_rows import shorten_rows
 from .loops import plan_loops
 from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
@@ -180,6 +182,7 @@ def _schedule_block(
     write_product_kernels(body.block, target)
     write_row_kernels(body.block, target)
     _join_axes(body.block)
+    shorten_rows(body.block)
     erase_dead(body.block, effects)
     steps = [
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)

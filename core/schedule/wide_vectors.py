@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..ir import Instruction
@@ -43,7 +44,7 @@ _LEAST_STEPS: Final = 8
 
 
 def widen_vectors(steps: Sequence[GroupedInstruction], target: Target) -> list[GroupedInstruction]:
-    """The same steps, with wider vectors in nests that share no loops with others."""
+    """The same steps, with wider vectors in nests that share no loop, or one of rows that have whole vectors."""
     if not is_enabled("wide"):
         return list(steps)
     return [_widened(step, target) for step in steps]
@@ -52,7 +53,7 @@ def widen_vectors(steps: Sequence[GroupedInstruction], target: Target) -> list[G
 def _widened(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
     nest = instruction.op
-    if loops is None or not isinstance(nest, Nest) or loops.group >= 0:
+    if loops is None or not isinstance(nest, Nest):
         return step
     registers = _registers(instruction, nest, target)
     is_full = loops.lanes == full_lanes(instruction, nest, target) > 1
@@ -63,7 +64,12 @@ def _widened(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     is_same = (wide.vector, wide.lanes) == (loops.vector, loops.lanes * registers)
     if not is_same or (left and extent < _LEAST_STEPS):
         return step
-    return GroupedInstruction(instruction, wide)
+    if loops.group < 0:
+        return GroupedInstruction(instruction, wide)
+    has_sums = any(written.combinator for written in nest.outputs)
+    if has_sums or left or loops.vector == loops.order[0]:
+        return step
+    return GroupedInstruction(instruction, replace(loops, lanes=wide.lanes))
 
 
 def _registers(instruction: Instruction, nest: Nest, target: Target) -> int:

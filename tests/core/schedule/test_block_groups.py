@@ -32,7 +32,7 @@ from nnkit.core.ops import (
     Transpose,
 )
 from nnkit.core.ops.nest import Output
-from nnkit.core.schedule import block_groups, idle_outputs, plan
+from nnkit.core.schedule import block_groups, idle_outputs, long_rows, plan
 from nnkit.core.schedule.group import GroupedInstruction
 from nnkit.core.schedule.group_buffers import GroupBuffers, Member
 from nnkit.core.schedule.nest_kernels import write_nest_kernels
@@ -256,10 +256,10 @@ def test_rows_of_large_results_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch
 
 def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "contract")
-    whole, decided = rows_scheduled(Rows(1, 3200))
+    whole, decided = rows_scheduled(Rows(2, 3200))
     assert not decided.rooms and not local_bytes(whole)
     monkeypatch.delenv(VARIABLE)
-    function, _ = rows_scheduled(Rows(1, 3200))
+    function, _ = rows_scheduled(Rows(2, 3200))
     assert arena_bytes(function) + local_bytes(function) < arena_bytes(whole)
 
 
@@ -273,7 +273,7 @@ def test_a_group_over_rows_has_room_for_one_row(monkeypatch: pytest.MonkeyPatch)
     """Its members go through their rows as before, to the bit."""
     arguments = arguments_for(module_of(chain, f32(80, 130)))
     target = Target(vector_bytes=32, l1_bytes=256, l2_bytes=20000)
-    monkeypatch.setattr(block_groups, "_LEAST_FOLDED", 1)
+    monkeypatch.setattr(block_groups, "LEAST_FOLDED", 1)
     folded, decided = scheduled(chain, f32(80, 130), is_fused=False, target=target)
     assert decided.rooms == 9
     monkeypatch.setenv(VARIABLE, "contract")
@@ -288,3 +288,30 @@ def test_a_group_over_rows_has_room_for_one_row(monkeypatch: pytest.MonkeyPatch)
     for one, other, third in zip(expected, found, shared, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(one, third)
+
+
+@pytest.mark.parametrize("rows", [16, 80])
+def test_long_rows_are_split_where_no_nest_asks_which_they_are(
+    monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """Then they have room for a part of one, and all numbers are the same, to the bit."""
+
+    def both(b: Builder, x: Value) -> list[Value]:
+        y = chain(b, x)
+        return [y, b.emit(Reduce(Combinator.ADD, (1,)), y), chain(b, y)]
+
+    arguments = arguments_for(module_of(both, f32(rows, 1040)))
+    target = Target(vector_bytes=32, l1_bytes=256, l2_bytes=20000)
+    for module in (block_groups, long_rows):
+        monkeypatch.setattr(module, "LEAST_FOLDED", 1)
+        monkeypatch.setattr(module, "MOST_FOLDED_ROW", 9 * 700)
+    split, decided = scheduled(both, f32(rows, 1040), is_fused=False, target=target)
+    assert decided.rooms >= 9
+    casts = [i.op for i in split.entry.instructions if isinstance(i.op, ShapeCast)]
+    assert ShapeCast((8 * rows, 130)) in casts
+    monkeypatch.setattr(long_rows, "_LEAST_ROW", 2000)
+    whole, decided = scheduled(both, f32(rows, 1040), is_fused=False, target=target)
+    assert not decided.rooms
+    assert arena_bytes(split) <= arena_bytes(whole)
+    for one, other in zip(*run_all([whole, split], arguments), strict=True):
+        np.testing.assert_array_equal(one, other)

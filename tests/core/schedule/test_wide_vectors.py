@@ -7,7 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from nnkit.core.ir import Builder, Module, Value
-from nnkit.core.ops import Add, Combinator, Erf, LessThan, Multiply, Reduce, Tanh, Transpose
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Erf,
+    LessThan,
+    Multiply,
+    Reduce,
+    ShapeCast,
+    Tanh,
+    Transpose,
+)
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -38,6 +48,12 @@ def _longer(b: Builder, x: Value) -> Value:
 def _summed(b: Builder, x: Value) -> list[Value]:
     y = b.emit(Erf(), x)
     return [y, b.emit(Reduce(Combinator.ADD, tuple(range(y.tensor.rank))), y)]
+
+
+def _in_rows(b: Builder, x: Value) -> Value:
+    """Two nests that share a loop over rows."""
+    largest = b.emit(ShapeCast((x.tensor.shape[0], 1)), b.emit(Reduce(Combinator.MAX, (1,)), x))
+    return b.emit(Erf(), b.emit(Multiply(), x, largest))
 
 
 def _below(b: Builder, x: Value) -> Value:
@@ -78,13 +94,22 @@ def test_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
         ops = [i.op for i in module.functions["main"].entry.instructions]
         (found,) = {op.lanes for op in ops if isinstance(op, Loops)}
         assert found == lanes, (build, type, target)
+    monkeypatch.setenv("NNKIT_DISABLE", "nests,rows")
+    for columns, lanes in ((512, 64), (520, 16)):  # with whole vectors in a row, and with others
+        module = _scheduled(_in_rows, f32(128, columns), AVX512)
+        ops = [i.op for i in module.functions["main"].entry.instructions]
+        largest, computed = [op for op in ops if isinstance(op, Loops)]
+        assert largest.group == computed.group >= 0
+        assert (largest.lanes, computed.lanes) == (16, lanes)
     monkeypatch.setenv("NNKIT_DISABLE", "nests,wide")
     instructions = _scheduled(_longer, long, AVX512).functions["main"].entry.instructions
     assert [i.op.lanes for i in instructions if isinstance(i.op, Loops)] == [16]
 
 
 def test_results_stay() -> None:
-    for build, type in ((_summed, f32((1 << 14) + 5)), (_long, f32(64, 300))):
+    for build, type in (
+        (_summed, f32((1 << 14) + 5)), (_long, f32(64, 300)), (_in_rows, f32(64, 512)),
+    ):  # fmt: skip
         module = module_of(build, type)
         arguments = arguments_for(module)
         expected = results(module, arguments)
