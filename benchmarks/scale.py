@@ -1,6 +1,7 @@
 """How everything grows: `python -m benchmarks.scale [KIND …] [--most N] [--output FILE]`.
 
     operations   a chain of elementwise functions and sums of rows, so many instructions, on 8 × 64 numbers
+    numbers      the gradient of so many sines of numbers, each of the one before
     elements     value and gradient of Σ tanh(x)·x, of so many numbers
     layers       value and gradient of a perceptron 64 wide, batch 32, of so many layers
     steps        the gradient of so many steps of Euler's method for tanh(a·y) in a loop
@@ -78,6 +79,17 @@ def operations(size: int) -> Case:
     return f, (Tensor2D(np.full((8, 64), 0.5, np.float32)),)
 
 
+def numbers(size: int) -> Case:
+    @nk.staged
+    def f(x: Rep[Vector]) -> Rep[Number]:
+        y = x[0]
+        for k in range(size):
+            y = nk.sin(y) * x[k % 8] + y
+        return y
+
+    return nk.gradient(of=f, wrt=0), (Tensor1D(np.full(8, 0.5, np.float32)),)
+
+
 def elements(size: int) -> Case:
     @nk.staged
     def f(x: Rep[Vector]) -> Rep[Number]:
@@ -118,6 +130,7 @@ def elementwise(size: int) -> Case:
 
 KINDS: Final[Mapping[str, tuple[Callable[[int], Case], Sequence[int]]]] = {
     "operations": (operations, (10, 100, 1_000, 10_000)),
+    "numbers": (numbers, (10, 100, 300, 1_000, 3_000)),
     "elements": (elements, tuple(10**k for k in range(9))),
     "layers": (layers, (1, 2, 5, 10, 20, 50, 100, 200)),
     "steps": (time_steps, tuple(10**k for k in range(6))),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from ...core.compute.bodies import bodies_of
@@ -210,7 +211,7 @@ def _write_function(k: FunctionEmitter, function: Function) -> None:
 def _write_entry(k: FunctionEmitter, function: Function) -> Iterator[Block]:
     """The outermost block, in parts if it is long; memory that lives as long as the call has to be the function's."""
     block = function.entry
-    parts = parts_of(block)
+    parts = parts_of(block, partial(_size_of, k))
     if len(parts) == 1 or owners_of(function):
         yield from _write_block(k, block.instructions)
         return
@@ -301,12 +302,7 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     shared = k.shared
     parallel = _parallel_loops(shared) if has_parallel_loops(instruction) else None
     body = shared.bodies[instruction]
-    is_polled = k.polls is not None and k.polls.safepoints.before(instruction)
-    is_here = is_polled or any(
-        isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(instruction)
-    )
-    is_alone = shared.uses[body] == 1
-    if is_here or len(body) < (_IN_PLACE if is_alone else _TINY):
+    if _is_in_place(k, instruction):
         write_kernel(k.w, instruction, bases, parallel, k.checks)
         return
     symbol = shared.kernels.get(body)
@@ -318,6 +314,32 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
         write_kernel(w, instruction, w.parameters, parallel)
         w.ret()
     k.w.call_void(symbol, bases)
+
+
+def _is_in_place(k: FunctionEmitter, kernel: Instruction[Kernel]) -> bool:
+    body = k.shared.bodies[kernel]
+    if len(body) < (_IN_PLACE if k.shared.uses[body] == 1 else _TINY):
+        return True
+    if k.polls is not None and k.polls.safepoints.before(kernel):
+        return True
+    return any(isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(kernel))
+
+
+def _size_of(k: FunctionEmitter, instruction: Instruction) -> int:
+    """How many scalar instructions stand in this function for one, with those in its body."""
+    size, pending = 0, [instruction]
+    while pending:
+        one = pending.pop()
+        if is_kernel(one):
+            size += max(_OF_A_CALL, len(k.shared.bodies[one]) if _is_in_place(k, one) else 0)
+            continue
+        size += _OF_A_CALL if one is instruction or one.regions else 1
+        pending += (i for region in one.regions for b in region.blocks for i in b.instructions)
+    return size
+
+
+_OF_A_CALL: Final = 12
+"""Instructions that a call counts for, with the addresses that it is given, and a nest, with its loops."""
 
 
 def _parallel_loops(shared: ProgramContext) -> ParallelLoops | None:

@@ -54,6 +54,28 @@ def test_chains_of_calls_and_their_gradients_in_parts() -> None:
         np.testing.assert_array_equal(gradient(x)[0].numpy(), expected)
 
 
+def test_few_long_kernels_are_many_parts() -> None:
+    """What counts is what stands in them: a gradient of numbers in a row is a few kernels of a thousand lines each."""
+
+    def in_a_row() -> Any:
+        @nk.staged
+        def f(x: Rep[Row]) -> Rep[Number]:
+            y = x[0]
+            for k in range(40):
+                y = nk.sin(y) * x[k % 5] + y
+            return y
+
+        return nk.gradient(of=f, wrt=0)
+
+    x = np.linspace(0.1, 0.5, 5)
+    expected = in_a_row()(x).numpy()
+    with mock.patch.multiple(parts, PART=300, _LEAST_PARTS=2):
+        divided = in_a_row()
+        text = str(divided.llvm(x))
+        assert 2 <= text.count("define internal i64 @kernel.part.") <= 8
+        np.testing.assert_array_equal(divided(x).numpy(), expected)
+
+
 def test_a_failure_in_a_part_is_that_of_the_whole() -> None:
     with mock.patch.multiple(parts, PART=1, _LEAST_PARTS=2):
 
@@ -80,7 +102,7 @@ def test_random_programs_in_parts(program: Program, seed: int, size: int) -> Non
 
 
 def test_groups_of_nests_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "rows")
+    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
 
     @nk.staged
     def f(x: Rep[nk.Tensor2D[f64]]) -> Rep[nk.Tensor2D[f64]]:
@@ -94,6 +116,6 @@ def test_groups_of_nests_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = {i.op.group for i in block.instructions if is_loops(i)}
     assert len(groups - {-1}) > 0
     with mock.patch.multiple(parts, PART=1, _LEAST_PARTS=1):
-        for found in parts_of(block):
+        for found in parts_of(block, lambda _: 1):
             inside = [i.op.group for i in found if is_loops(i)]
             assert len(set(inside)) <= 1 or -1 in inside
