@@ -15,13 +15,13 @@ from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import Concatenate, Multiply, Reduce, Select, ShapeCast, Sin, Slice
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.schedule.ops import Empty, Loops
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BF16, BOOL, DTYPES, F16, F64, Array, DType, TensorType
 from nnkit.core.verify import verify
 from tests.concatenation_programs import Concatenations, pool
 from tests.core.compute.building import arguments_for, f32, module_of, results
+from tests.core.schedule.decided import decided
 from tests.jit.emit.running import run
 
 ALL = sorted(DTYPES.values(), key=str)
@@ -34,11 +34,11 @@ def lowered(module: Module, *, is_fused: bool = True, target: Target | None = No
     verify(module)
     if is_fused:
         fuse(module)
-    schedule(module, target or Target())
+    found = decided(module, target or Target())
     verify(module)
     instructions = module.functions["main"].entry.instructions
     assert not any(isinstance(i.op, Concatenate) for i in instructions)
-    return [i.op for i in instructions if isinstance(i.op, Loops)]
+    return found.loops
 
 
 def garbage(op: Empty) -> Array:
@@ -65,11 +65,7 @@ def test_random_pieces_in_random_order(seed: int, dtype: DType, is_fused: bool, 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("count", [5, 40])
-def test_pieces_computed_together_are_written_by_one_nest(
-    count: int, axis: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "nests")
-
+def test_pieces_computed_together_are_written_by_one_nest(count: int, axis: int) -> None:
     def build(b: Builder, x: Value) -> Value:
         rows = [x]
         for _ in range(count - 1):
@@ -85,9 +81,7 @@ def test_pieces_computed_together_are_written_by_one_nest(
     np.testing.assert_array_equal(expected, results(module, arguments)[0])
 
 
-def test_what_others_read_is_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "nests")
-
+def test_what_others_read_is_written_twice() -> None:
     def build(b: Builder, x: Value) -> list[Value]:
         y = b.emit(Sin(), x)
         pieces = [y, *(b.emit(Multiply(), y, x) for _ in range(5))]

@@ -24,12 +24,10 @@ from nnkit.core.ops import (
     Transpose,
 )
 from nnkit.core.schedule.ops import Loops
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import BF16, F32, F64, I32, I64, TensorType
 from tests.core.compute.building import f32, module_of
-
-pytestmark = pytest.mark.usefixtures("nests_stay")
+from tests.core.schedule.decided import decided
 
 TARGET = Target(vector_bytes=64, l2_bytes=1 << 20)
 
@@ -38,9 +36,7 @@ def loops_of(module: Module, target: Target = TARGET) -> list[Loops]:
     """The scheduled nests of the module."""
     generate_compute(module)
     fuse(module)
-    schedule(module, target)
-    ops = [i.op for i in module.functions["main"].entry.instructions]
-    return [op for op in ops if isinstance(op, Loops)]
+    return decided(module, target).loops
 
 
 def test_elementwise_runs_along_memory() -> None:

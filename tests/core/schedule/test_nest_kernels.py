@@ -26,7 +26,7 @@ from tests.core.compute.building import arguments_for, assert_close, f32, fused,
 from tests.core.schedule.row_programs import RowProgram
 from tests.rows import each
 
-from .nest_kinds import KINDS, Build, total, transposed
+from .nest_kinds import KINDS, Build, total
 
 TARGETS = (
     Target(vector_bytes=64, registers=32, fma=True),
@@ -91,12 +91,6 @@ def test_threads_share_totals() -> None:
     loops = [i.op for i in kernel.regions[0].entry.instructions if isinstance(i.op, Loop)]
     assert [loop.grain for loop in loops] == [1, *[0] * (len(loops) - 1)]
     assert (loops[0].upper, loops[-1].lower, loops[-1].upper) == (26, 1, 27)
-
-
-def test_the_switch_leaves_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "nests")
-    module = fused(module_of(transposed, f32(20, 20)))
-    assert not kernels_in(module, TARGETS[0])
 
 
 def test_an_operand_that_is_dead_is_overwritten() -> None:

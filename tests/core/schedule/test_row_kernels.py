@@ -27,7 +27,6 @@ from nnkit.core.ops import (
     Subtract,
     Transpose,
 )
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F64, I32, TensorType
@@ -41,10 +40,9 @@ from tests.core.compute.building import (
     results,
     softmax,
 )
+from tests.core.schedule.decided import decided
 from tests.core.schedule.row_programs import RowProgram
 from tests.rows import each
-
-pytestmark = pytest.mark.usefixtures("nests_stay")
 
 TARGETS = (
     Target(vector_bytes=64, registers=32, fma=True),
@@ -56,10 +54,9 @@ TARGETS = (
 
 
 def scheduled(module: Module, target: Target = TARGETS[0]) -> list[Instruction]:
-    """The kernels of a scheduled program, which touch nothing outside of their buffers."""
-    schedule(module, target)
+    """The kernels over rows of a scheduled program, which touch nothing outside of their buffers."""
+    kernels = decided(module, target).kernels
     verify(module)
-    kernels = [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
     for kernel in kernels:
         assert not list(accesses_outside(kernel.regions[0].entry))
     text = print_module(module)
@@ -212,7 +209,7 @@ def test_a_row_read_backwards_is_another_pass() -> None:
 
 
 def test_the_switch_leaves_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
     _, kernels = built(softmax, f32(9, 70))
     assert not kernels
 

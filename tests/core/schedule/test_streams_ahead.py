@@ -10,13 +10,13 @@ from nnkit.core.ir import Block, Builder, Module, Value
 from nnkit.core.kernels.loops import inside
 from nnkit.core.kernels.ops import Kernel, LoadAt, PrefetchAt
 from nnkit.core.ops import Add, Combinator, Dot, Multiply, Reduce, Subtract, Transpose
-from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
+from tests.core.schedule.decided import decided
 
 TARGET = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=1 << 12)
 
@@ -43,7 +43,7 @@ def _scheduled(build: Callable[..., object], *types: TensorType, target: Target 
 
 
 def test_which_operands_and_results_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "nests,rows,blocks")
+    monkeypatch.setenv("NNKIT_DISABLE", "rows,blocks")
     large, narrow = f32(30, 50), Target(vector_bytes=16, l2_bytes=1 << 12)
     rows: tuple[tuple[Callable[..., object], tuple[TensorType, ...], Target, list[int]], ...] = (
         (_plus, (large, large), TARGET, [0, 1, 2]),
@@ -54,14 +54,12 @@ def test_which_operands_and_results_are_fetched(monkeypatch: pytest.MonkeyPatch)
         (_sum, (large,), TARGET, [0]),
     )
     for build, types, target, wanted in rows:
-        module = _scheduled(build, *types, target=target)
-        found = [i.op for i in module.functions["main"].entry.instructions]
-        (op,) = (op for op in found if isinstance(op, Loops))
+        (op,) = decided(fused(module_of(build, *types)), target).loops
         assert [number for number, _ in op.fetch] == wanted, (build, types)
         assert all(far == 1024 for _, far in op.fetch)
-    monkeypatch.setenv("NNKIT_DISABLE", "nests,prefetch")
-    instructions = _scheduled(_plus, large, large).functions["main"].entry.instructions
-    assert [i.op.fetch for i in instructions if isinstance(i.op, Loops)] == [()]
+    monkeypatch.setenv("NNKIT_DISABLE", "prefetch")
+    (op,) = decided(fused(module_of(_plus, large, large)), TARGET).loops
+    assert not op.fetch
 
 
 def test_kernels_fetch_each_line_of_whole_vectors() -> None:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
-from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan, ScatterAdd
 from nnkit.core.schedule.ops import (
     Gemm,
@@ -27,14 +26,12 @@ from nnkit.core.schedule.ops import (
     is_float_sum,
     is_folded,
 )
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.summation import product_chunk
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F16, F32, F64, I32, I64, DType, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import module_of
-
-pytestmark = pytest.mark.usefixtures("nests_stay")
+from tests.core.schedule.decided import decided
 
 WIDTHS = (4, 16, 32, 64)
 EXTENTS = st.one_of(
@@ -98,12 +95,11 @@ def _round(op: Loops, axis: int) -> int:
     return lanes * (op.accumulators if axis == op.order[-1] else 1)
 
 
-def assert_bounded(function: Function) -> int:
+def assert_bounded(nests: Sequence[Loops]) -> int:
     """Assert the bound of each float sum; how many there are."""
     found = 0
-    for instruction in function.entry.instructions:
-        op = instruction.op
-        if not isinstance(op, Loops) or 0 in op.extents:
+    for op in nests:
+        if 0 in op.extents:
             continue
         for number, written in enumerate(op.outputs):
             if not is_float_sum(written):
@@ -116,14 +112,15 @@ def assert_bounded(function: Function) -> int:
     return found
 
 
-def scheduled(build: object, *types: TensorType, target: Target) -> Function:
+def scheduled(build: object, *types: TensorType, target: Target) -> tuple[Function, list[Loops]]:
+    """The function, and what was decided of its nests."""
     assert callable(build)
     module = module_of(build, *types)
     generate_compute(module)
     fuse(module)
-    schedule(module, target)
+    found = decided(module, target)
     verify(module)
-    return module.functions["main"]
+    return module.functions["main"], found.loops
 
 
 @given(
@@ -148,10 +145,10 @@ def test_sums_over_any_axes(
         }
         return b.emit(Reduce(Combinator.ADD, tuple(sorted(axes))), y[kinds]())
 
-    function = scheduled(
+    _, nests = scheduled(
         build, TensorType(tuple(extents), dtype), target=Target(vector_bytes=width)
     )
-    assert assert_bounded(function) or math.prod(extents[axis] for axis in axes) == 1
+    assert assert_bounded(nests) or math.prod(extents[axis] for axis in axes) == 1
 
 
 @given(
@@ -164,8 +161,8 @@ def test_products_in_nests(sizes: tuple[int, int, int], width: int, row: bool) -
     shapes = ((m, k), (k, n)) if not row else ((k,), (k, n))
     types = [TensorType(shape, F32) for shape in shapes]
     target = Target(vector_bytes=width, has_blas=False)
-    function = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=target)
-    assert assert_bounded(function) or k == 1
+    _, nests = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=target)
+    assert assert_bounded(nests) or k == 1
 
 
 @given(rows=st.integers(64, 4096), columns=st.integers(300, 3000), width=st.sampled_from(WIDTHS))
@@ -176,12 +173,12 @@ def test_sums_of_rows_and_columns_in_one_group(rows: int, columns: int, width: i
         total = b.emit(Reduce(Combinator.ADD, (0,)), b.emit(Exp(), row))
         return [b.emit(Add(), b.emit(Reduce(Combinator.ADD, (0,)), y), total)]
 
-    function = scheduled(
+    _, nests = scheduled(
         lambda b, x: build(b, x)[0],
         TensorType((rows, columns), F32),
         target=Target(vector_bytes=width),
     )
-    assert assert_bounded(function) >= 2
+    assert assert_bounded(nests) >= 2
 
 
 @given(
@@ -203,29 +200,24 @@ def test_scattered_sums(
         return b.emit(ScatterAdd(shape, axis), x, where)
 
     where = TensorType((count,), I64)
-    function = scheduled(build, updates, where, target=Target(vector_bytes=width))
-    (made,) = [
-        i
-        for i in function.entry.instructions
-        if (isinstance(i.op, Kernel) and i.op.using)
-        or (isinstance(i.op, Loops) and i.op.outputs[0].combinator is Combinator.ADD)
+    function, nests = scheduled(build, updates, where, target=Target(vector_bytes=width))
+    (added_as,) = [
+        nest.outputs[0].type.dtype for nest in nests if nest.outputs[0].combinator is Combinator.ADD
     ]
     is_narrow = math.prod(shape[axis + 1 :]) == 1
-    added_as = made.result.tensor.dtype
     is_wide = dtype is not F64 and added_as is F64
     assert is_wide == (dtype is not F64 and is_narrow and count > 12 and count >= rows)
     is_compensated = count > 12 and not is_wide
-    assert isinstance(made.op, Kernel) == is_compensated and scratches(function) == is_compensated
+    assert scratches(function) == is_compensated
     assert added_as.bits >= 32
 
 
 def test_short_sums_are_as_before() -> None:
-    function = scheduled(
+    _, (op,) = scheduled(
         lambda b, x: b.emit(Reduce(Combinator.ADD, (1,)), x),
         TensorType((8, 640), F32),
         target=Target(vector_bytes=64),
     )
-    (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)]
     assert (op.order, op.blocks, op.compensated) == ((0, 1), (), False)
 
 
@@ -236,12 +228,11 @@ def scratches(function: Function) -> int:
 
 @pytest.mark.parametrize("dtype", [I32], ids=str)
 def test_sums_that_are_exact_have_no_blocks(dtype: DType) -> None:
-    function = scheduled(
+    _, (op,) = scheduled(
         lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x),
         TensorType((100_000, 100), dtype),
         target=Target(),
     )
-    (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)]
     assert not op.blocks and not compensated_outputs(op)
 
 
@@ -251,10 +242,10 @@ def test_large_sums_of_columns_that_compute_a_row_are_folded() -> None:
         return b.emit(Reduce(Combinator.ADD, (0,)), b.emit(Multiply(), x, scale))
 
     types = TensorType((10_000, 100), F32), TensorType((10_000, 1), F32)
-    function = scheduled(build, *types, target=Target())
-    op = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)][-1]
-    assert op.compensated and scratches(function) == len(compensated_outputs(op)) == 1
+    function, (*_, op) = scheduled(build, *types, target=Target())
+    assert op.compensated and len(compensated_outputs(op)) == 1
     assert is_folded(op.order, op.blocks) == (op.order[:2] == (0, 0))
+    assert scratches(function) == (2 if is_folded(op.order, op.blocks) else 1)
 
 
 def test_long_products_are_summed_by_chunks() -> None:
@@ -262,7 +253,7 @@ def test_long_products_are_summed_by_chunks() -> None:
     assert product_chunk(64, 64, 16_385) == 16_384
     assert product_chunk(1, 1000, 2048) == 0 < product_chunk(1, 1000, 2049)
     types = TensorType((64, 100_000), F32), TensorType((100_000, 64), F32)
-    function = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=Target())
+    function, _ = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=Target())
     (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Gemm)]
     assert op.chunk == 16_384 and scratches(function) == 1
 
@@ -274,6 +265,6 @@ def test_long_products_are_summed_by_chunks() -> None:
 )
 def test_running_sums_go_in_blocks(by: Combinator, dtype: DType, block: int) -> None:
     type = TensorType((100,), dtype)
-    function = scheduled(lambda b, x: b.emit(Scan(by, 0), x), type, target=Target())
+    function, _ = scheduled(lambda b, x: b.emit(Scan(by, 0), x), type, target=Target())
     (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, ScheduledScan)]
     assert op.block == block

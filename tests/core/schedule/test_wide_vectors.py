@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -18,12 +18,12 @@ from nnkit.core.ops import (
     Tanh,
     Transpose,
 )
-from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F64, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
+from tests.core.schedule.decided import decided
 
 AVX512 = Target(vector_bytes=64, registers=32, fma=True)
 AVX2 = Target(vector_bytes=32, fma=True)
@@ -64,15 +64,15 @@ def _turned(b: Builder, x: Value) -> Value:
     return b.emit(Erf(), b.emit(Add(), x, b.emit(Transpose(), x)))
 
 
-def _scheduled(build: Callable[..., object], type: TensorType, target: Target) -> Module:
+def _lanes(build: Callable[..., object], type: TensorType, target: Target) -> int:
+    """Of all nests."""
     module = module_of(build, type)
-    schedule(fused(module), target)
+    (lanes,) = {loops.lanes for loops in decided(fused(module), target).loops}
     verify(module)
-    return module
+    return lanes
 
 
 def test_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "nests")
     long, wide = f32(1 << 14), f32(64, 512)
     rows: tuple[tuple[Callable[..., object], TensorType, Target, int], ...] = (
         (_cheap, long, AVX512, 16),
@@ -90,20 +90,15 @@ def test_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
         (_longer, long, Target(vector_bytes=4), 1),
     )
     for build, type, target, lanes in rows:
-        module = _scheduled(build, type, target)
-        ops = [i.op for i in module.functions["main"].entry.instructions]
-        (found,) = {op.lanes for op in ops if isinstance(op, Loops)}
-        assert found == lanes, (build, type, target)
-    monkeypatch.setenv("NNKIT_DISABLE", "nests,rows")
+        assert _lanes(build, type, target) == lanes, (build, type, target)
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
     for columns, lanes in ((512, 64), (520, 16)):  # with whole vectors in a row, and with others
-        module = _scheduled(_in_rows, f32(128, columns), AVX512)
-        ops = [i.op for i in module.functions["main"].entry.instructions]
-        largest, computed = [op for op in ops if isinstance(op, Loops)]
+        found = decided(fused(module_of(_in_rows, f32(128, columns))), AVX512)
+        largest, computed = found.loops
         assert largest.group == computed.group >= 0
         assert (largest.lanes, computed.lanes) == (16, lanes)
-    monkeypatch.setenv("NNKIT_DISABLE", "nests,wide")
-    instructions = _scheduled(_longer, long, AVX512).functions["main"].entry.instructions
-    assert [i.op.lanes for i in instructions if isinstance(i.op, Loops)] == [16]
+    monkeypatch.setenv("NNKIT_DISABLE", "wide")
+    assert _lanes(_longer, long, AVX512) == 16
 
 
 def test_results_stay() -> None:

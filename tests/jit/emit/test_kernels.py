@@ -19,8 +19,8 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Stage, Value, finish_function, start_function
 from nnkit.core.ir.instruction import Instruction
 from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.loops import body_of, loop_op, loops_of
-from nnkit.core.kernels.ops import Kernel
+from nnkit.core.kernels.loops import body_of, is_loop, loop_op, loops_of
+from nnkit.core.kernels.ops import Kernel, executed
 from nnkit.core.ops import (
     Add,
     DataTypeCast,
@@ -34,17 +34,15 @@ from nnkit.core.ops import (
     splat,
 )
 from nnkit.core.schedule import product_plans, shared_loops
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F32, F64, I64, DType, Shape, TensorType
 from nnkit.core.verify import verify
+from tests.core.schedule.decided import decided
 from tests.core.schedule.row_programs import RowProgram
 from tests.values import same_bits
 
 from .running import run
-
-pytestmark = pytest.mark.usefixtures("nests_stay")
 
 ROOT = Path(__file__).parents[3]
 MACHINES = (
@@ -99,20 +97,15 @@ def _turned(b: Builder, x: Value) -> Value:
     return b.emit(Transpose((*range(rank - 2), rank - 1, rank - 2)), x)
 
 
-def kernels_of(module: Module) -> list[Instruction]:
-    """Of the function `main`."""
-    return [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
-
-
-def scheduled(module: Module, target: Target) -> Module:
-    """The same at the end of stage schedule."""
+def scheduled(module: Module, target: Target) -> list[Instruction]:
+    """Bring a module to the end of stage schedule; the kernels of products, and of what follows them."""
     generate_compute(module)
     fuse(module)
-    schedule(module, target)
+    kernels = decided(module, target).kernels
     verify(module)
-    for kernel in kernels_of(module):
+    for kernel in kernels:
         assert not list(accesses_outside(kernel.regions[0].entry))
-    return module
+    return kernels
 
 
 def cases() -> Iterator[tuple[tuple[Shape, Shape], tuple[bool, bool], DType, bool, Target]]:
@@ -144,15 +137,15 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
         types = [p.tensor for p in module.functions["main"].parameters]
         arrays = [random.standard_normal(t.shape).astype(t.dtype.numpy) for t in types]
         wanted = evaluate(module, "main", *arrays)
-        module = scheduled(module, target)
-        found += len(kernels_of(module))
+        kernels = scheduled(module, target)
+        found += len(kernels)
         text = print_module(module)
         assert print_module(parse_module(text)) == text
-        shared += " parallel " in text
+        shared += any(loop_op(i).grain > 0 for k in kernels for _, i in executed(k) if is_loop(i))
         (made,) = run(module.functions["main"], arrays)
         tolerance = 1e-4 if dtype is F32 else 1e-12
         np.testing.assert_allclose(made, wanted, tolerance, tolerance, err_msg=shown)
-        if kernels_of(module) and np.size(wanted) * shapes[0][-1] < 25_000:
+        if kernels and np.size(wanted) * shapes[0][-1] < 25_000:
             same = evaluate(module, "main", *arrays)
             np.testing.assert_array_equal(made, same, shown)
     assert found > shared > 30
@@ -160,8 +153,7 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_operand() -> None:
     module = built(((64, 40), (40, 80)), (False, False), F32, epilogue=True)
-    module = scheduled(module, MACHINES[0])
-    (kernel,) = kernels_of(module)
+    (kernel,) = scheduled(module, MACHINES[0])
     assert isinstance(kernel.op, Kernel)
     assert kernel.op.overwriting == ((3, 0),)
     names = [i.op.name for i in module.functions["main"].entry.instructions]
@@ -175,9 +167,9 @@ def test_kernels_over_rows_compute_what_the_evaluator_does() -> None:
     for seed in range(100, 124):
         program = RowProgram(seed)
         module = program.at_compute()
-        schedule(module, machines[seed % len(machines)])
-        found += len(kernels_of(module))
-        if kernels_of(module):
+        kernels = decided(module, machines[seed % len(machines)]).kernels
+        found += len(kernels)
+        if kernels:
             wanted = evaluate(module, "main", *program.arguments)
             wanted = wanted if isinstance(wanted, tuple) else (wanted,)
             for made, one in zip(
@@ -230,18 +222,17 @@ def test_every_op_of_kernels_is_translated() -> None:
 
 @pytest.mark.parametrize("target", [Target(vector_bytes=64), Target(vector_bytes=16, fma=True)])
 def test_machines_without_wide_fused_arithmetic_call_the_blas(target: Target) -> None:
-    module = scheduled(built(((64, 40), (40, 80)), (False, False), F32, epilogue=False), target)
-    assert not kernels_of(module)
+    assert not scheduled(built(((64, 40), (40, 80)), (False, False), F32, epilogue=False), target)
 
 
 @pytest.mark.parametrize("name", ["kernels", "epilogues", "packing"])
 def test_each_part_can_be_disabled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", f"{name},nests")
+    monkeypatch.setenv("NNKIT_DISABLE", name)
     target = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=64)
     module = built(((64, 40), (40, 80)), (False, False), F32, epilogue=True)
     arrays = [np.ones(p.tensor.shape, np.float32) for p in module.functions["main"].parameters]
     wanted = evaluate(module, "main", *arrays)
-    found = kernels_of(scheduled(module, target))
+    found = [k for k in scheduled(module, target) if isinstance(k.op, Kernel)]
     assert len(found) == (name != "kernels")
     assert all(len(k.operands) == (2 if name == "epilogues" else 4) for k in found)
     assert all(bool(k.op.using) == (name != "packing") for k in found)
@@ -265,7 +256,7 @@ def test_threads_share_the_outermost_loop_with_work_for_many() -> None:
     )
     for a, b, flip, wanted in cases:
         module = built((a, b), (False, flip), F32, epilogue=False)
-        (kernel,) = kernels_of(scheduled(module, MACHINES[0]))
+        (kernel,) = scheduled(module, MACHINES[0])
         blocks, found = [kernel.regions[0].entry], []
         for block in blocks:  # which grows by the loops in it
             for loop in loops_of(block):

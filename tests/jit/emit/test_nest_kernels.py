@@ -1,23 +1,26 @@
-"""Nests as kernels compute the bits that they compute as nests, and those of the evaluator."""
+"""Nests as kernels compute the bits of the evaluator."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.kernels.ops import Kernel
-from nnkit.core.ops import Add, Combinator, Multiply, Scan
+from nnkit.core.ops import Add, Combinator, Multiply, Reduce, Scan
 from nnkit.core.schedule import wide_vectors
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F16, F32, F64, Array, TensorType
+from nnkit.core.types import F32, F64, TensorType
 from nnkit.jit.executable import kernel_text
 from tests.core.compute.building import arguments_for, fused, module_of, results
-from tests.core.schedule import row_programs
 from tests.core.schedule.nest_kinds import KINDS
 from tests.core.schedule.row_programs import RowProgram
+from tests.jit.sharing import alone
+from tests.rows import each
+from tests.values import same_bits
 
 from .running import agree, run
 
@@ -39,42 +42,44 @@ def scheduled(seed: int) -> tuple[RowProgram, Module]:
     return program, module
 
 
-def test_kernels_of_nests_compute_what_nests_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_nests_compute_what_the_evaluator_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some have vectors of several registers, however short they are."""
     for name, number in (("_LONG", 3), ("_LONGER", 6), ("_LEAST_POINTS", 1), ("_LEAST_STEPS", 0)):
         monkeypatch.setattr(wide_vectors, name, number)
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
     found = 0
     for seed in range(300, 314):
-        made: list[list[Array]] = []
-        for disabled in ("rows", "rows,nests"):
-            monkeypatch.setenv("NNKIT_DISABLE", disabled)
-            program, module = scheduled(seed)
-            function = module.functions["main"]
-            if disabled == "rows":
-                found += sum(isinstance(i.op, Kernel) for i in function.entry.instructions)
-                wanted = evaluate(module, "main", *program.arguments)
-                made.append([*wanted] if isinstance(wanted, tuple) else [wanted])
-            made.append(run(function, program.arguments))
-        for evaluated, kernel, nest in zip(*made, strict=True):
-            np.testing.assert_array_equal(kernel, nest, str(seed))
+        program, module = scheduled(seed)
+        function = module.functions["main"]
+        found += sum(isinstance(i.op, Kernel) for i in function.entry.instructions)
+        wanted = results(module, program.arguments)
+        for evaluated, kernel in zip(wanted, run(function, program.arguments), strict=True):
             np.testing.assert_array_equal(kernel, evaluated, str(seed))
     assert found > 20
 
 
-def test_sums_are_rounded_as_those_of_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows so long that they are added in blocks, and blocks of blocks with compensation."""
-    monkeypatch.setattr(row_programs, "LENGTHS", (777, 30_001))
-    monkeypatch.setattr(row_programs, "DTYPES", (F32, F64, F16))
-    for seed in range(400, 407):
-        made: list[list[Array]] = []
-        for disabled in ("rows", "rows,nests"):
-            monkeypatch.setenv("NNKIT_DISABLE", disabled)
-            program, module = scheduled(seed)
-            random = np.random.default_rng(seed)
-            arguments = [random.standard_normal(a.shape).astype(a.dtype) for a in program.arguments]
-            made.append(run(module.functions["main"], arguments))
-        for kernel, nest in zip(*made, strict=True):
-            np.testing.assert_array_equal(kernel, nest, str(seed))
+@each(
+    ("type", "axis"),
+    [
+        (TensorType((1_000_003,), F32), 0),
+        (TensorType((300_007,), F64), 0),
+        (TensorType((5_003, 201), F32), 0),
+    ],
+)
+def test_long_sums_keep_their_bound_and_their_bits(type: TensorType, axis: int) -> None:
+    """As many roundings as docs/semantics.md allows, whether or not threads share the sum."""
+    random = np.random.default_rng(0)
+    x = (random.standard_normal(type.shape) * 1000).astype(type.dtype.numpy)
+    bound = 8 + np.log2(type.shape[axis])
+    module = fused(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (axis,)), x), type))
+    schedule(module, replace(MACHINES[0], l2_bytes=1 << 20))
+    function = module.functions["main"]
+    (found,) = run(function, [x])
+    exact = x.astype(np.longdouble)
+    unit = np.finfo(type.dtype.numpy).eps / 2
+    assert (abs(found - exact.sum(axis)) <= bound * unit * abs(exact).sum(axis)).all()
+    with alone():
+        assert same_bits(found, run(function, [x])[0])
 
 
 def test_short_tensors_are_read_as_they_are_written() -> None:
@@ -98,7 +103,6 @@ def _steps(b: Builder, x: Value) -> Value:
 
 
 def test_each_kind_computes_the_bits_of_the_evaluator() -> None:
-    """Sums at indices that are read are those of nests, too; which the tests of these have."""
     for number, (build, types) in enumerate(KINDS):
         module = fused(module_of(build, *types))
         arguments = arguments_for(module)

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, f64, i64
 from nnkit.core.errors import CheckError
-from nnkit.core.schedule.ops import is_loops
-from nnkit.core.text import parse_module
 from nnkit.jit.emit import parts
-from nnkit.jit.emit.parts import parts_of
 from tests.programs import Program, programs
 
 from .test_program import EXACT, SEEDS, agree, scheduled_entry
@@ -99,23 +96,3 @@ def test_random_programs_in_parts(program: Program, seed: int, size: int) -> Non
     function, arrays = scheduled_entry(program, seed)
     with mock.patch.multiple(parts, PART=size, _LEAST_PARTS=1):
         agree(function, arrays)
-
-
-def test_groups_of_nests_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
-
-    @nk.staged
-    def f(x: Rep[nk.Tensor2D[f64]]) -> Rep[nk.Tensor2D[f64]]:
-        for _ in range(3):
-            e = nk.exp(x - x.max(axis=1).expand_dims(1))
-            x = e / e.sum(axis=1).expand_dims(1)
-        return x
-
-    text = str(f.ir(np.ones((300, 300)), stage="schedule"))
-    block = parse_module(text).functions["f"].entry
-    groups = {i.op.group for i in block.instructions if is_loops(i)}
-    assert len(groups - {-1}) > 0
-    with mock.patch.multiple(parts, PART=1, _LEAST_PARTS=1):
-        for found in parts_of(block, lambda _: 1):
-            inside = [i.op.group for i in found if is_loops(i)]
-            assert len(set(inside)) <= 1 or -1 in inside

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,13 +16,12 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
-from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.instruction import Instruction, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ir.placement import output
 from nnkit.core.kernels.guarded_ops import GUARDED
-from nnkit.core.kernels.ops import KERNEL
+from nnkit.core.kernels.ops import KERNEL, Kernel
 from nnkit.core.ops import ALL, PROGRAM
 from nnkit.core.ops.arithmetic import Add
 from nnkit.core.ops.builtin import Builtin
@@ -28,7 +30,6 @@ from nnkit.core.ops.contraction import Dot
 from nnkit.core.ops.convolution import Convolve
 from nnkit.core.ops.literal import Literal, dense, splat
 from nnkit.core.ops.movement import ShapeCast
-from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.reduction import Reduce
 from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
@@ -36,8 +37,9 @@ from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.schedule import plan
+from nnkit.core.schedule.group import GroupedInstruction
 from nnkit.core.schedule.ops import Empty, Loops
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text.operations import OPS
 from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
@@ -45,8 +47,6 @@ from nnkit.jit.emit.program import INLINE_BYTES, WRITERS
 from tests.programs import Program, programs
 
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
-
-pytestmark = pytest.mark.usefixtures("nests_stay")
 
 INEXACT = (
     FloatFunction, Reduce, Dot, Scan, ReduceWindow, Convolve, Builtin,
@@ -83,24 +83,46 @@ def scheduled_entry(
     generate_compute(module)
     if fused:
         fuse(module)
-    schedule(module, Target(vector_bytes=64))
-    function = module.functions[program.entry]
-    choices = Random(seed)
-    for instruction in function.entry.instructions:
-        if isinstance(instruction.op, Loops) and seed:
-            instruction.op = shuffled(instruction.op, choices)
-    return function, flat(program.arguments)
+    choices, write = Random(seed), plan.write_nest_kernels
+
+    def write_shuffled(steps: Sequence[GroupedInstruction], *args: Any, **more: Any) -> Any:
+        return write([shuffled(step, choices) if seed else step for step in steps], *args, **more)
+
+    with mock.patch.object(plan, "write_nest_kernels", write_shuffled):
+        plan.schedule(module, Target(vector_bytes=64))
+    return module.functions[program.entry], flat(program.arguments)
 
 
-def shuffled(op: Loops, choices: Random) -> Loops:
-    """The same nest, looped in some way."""
-    axes = range(len(op.extents))
+def shuffled(step: GroupedInstruction, choices: Random) -> GroupedInstruction:
+    """The same nest, looped in some way, perhaps along an axis in blocks; those of groups have their loop in common."""
+    loops = step.loops
+    if loops is None or loops.group >= 0:
+        return step
+    axes = range(len(loops.extents))
+    order = choices.sample(axes, len(axes))
+    vector = choices.choice([-1, *axes])
+    lanes = choices.choice([1, 2, 4, 8, 16]) if vector >= 0 else 1
+    accumulators = choices.choice([1, 2, 3, 4])
+    blocks: list[int] = []
+    if order and choices.choice([False, True]):
+        axis = choices.choice(order)
+        points = lanes if axis == vector else 1
+        points *= accumulators if axis == order[-1] else 1
+        place = choices.choice([0, order.index(axis)])
+        order.insert(place, axis)
+        blocks = [0] * len(order)
+        blocks[place] = choices.choice([1, 2, 3]) * points
     return replace(
-        op,
-        order=tuple(choices.sample(axes, len(axes))),
-        vector=choices.choice([-1, *axes]),
-        lanes=choices.choice([1, 2, 4, 8, 16]),
-        accumulators=choices.choice([1, 2, 3, 4]),
+        step,
+        loops=replace(
+            loops,
+            order=tuple(order),
+            vector=vector,
+            lanes=lanes,
+            accumulators=accumulators,
+            blocks=tuple(blocks),
+            compensated=bool(blocks) and choices.choice([False, True]),
+        ),
     )
 
 
@@ -123,27 +145,34 @@ def test_every_instruction_agrees(program: Program, seed: int) -> None:
     function, arrays = scheduled_entry(program, seed)
     values: dict[Value, Array] = dict(zip(function.parameters, arrays, strict=True))
     for instruction in function.entry.instructions:
-        if instruction.op.is_terminator or not isinstance(instruction.result.type, TensorType):
+        if not all(isinstance(result.type, TensorType) for result in instruction.results):
+            continue
+        if instruction.op.is_terminator:
             continue
         operands = [values[operand] for operand in instruction.operands]
-        values.update(
-            zip(instruction.results, evaluate_instruction(instruction, operands), strict=True)
-        )
+        function = alone(instruction)
+        wanted = expected(function, operands)
+        values.update(zip(instruction.results, wanted, strict=True))
         if not isinstance(instruction.op, Literal | ShapeCast | Empty):
-            check_alone(instruction, operands)
+            check(instruction, operands, wanted, run(function, operands))
 
 
-def check_alone(instruction: Instruction, operands: list[Array]) -> None:
-    """Assert that one instruction computes what the evaluator does."""
+def alone(instruction: Instruction) -> Function:
+    """The function that is one instruction."""
     b = start_function([operand.type for operand in instruction.operands])
     op, outputs = instruction.op, tuple(map(output, range(len(instruction.results))))
     placement = replace(instruction.placement, results=outputs)
     made = b.emit_many(op, b.block.arguments, instruction.regions, placement=placement)
-    function = finish(b, made)
-    points = op.points if isinstance(op, Nest) else operands[0].size
-    for value, x, y in zip(
-        instruction.results, expected(function, operands), run(function, operands), strict=True
-    ):
+    return finish(b, made)
+
+
+def check(
+    instruction: Instruction, operands: list[Array], wanted: list[Array], found: list[Array]
+) -> None:
+    """Assert that compiled code computes what the evaluator does, up to rounding; sums of products round most."""
+    op = instruction.op
+    points = max([1, *[operand.size for operand in operands]])
+    for value, x, y in zip(instruction.results, wanted, found, strict=True):
         dtype = value.tensor.dtype
         if not dtype.is_float:
             np.testing.assert_array_equal(y, x, strict=True)
@@ -151,7 +180,7 @@ def check_alone(instruction: Instruction, operands: list[Array]) -> None:
         finite = [
             float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in (*operands, x)
         ]
-        scale = max(1.0, *finite) ** 2 * points if isinstance(op, Loops) else 1.0
+        scale = max(1.0, *finite) ** 2 * points if isinstance(op, Kernel) else 1.0
         bound = tolerance(dtype)
         assert y.dtype == x.dtype
         x, y = x.astype(np.float64), y.astype(np.float64)  # f16 cannot hold every bound
@@ -177,5 +206,5 @@ def test_sums_of_narrow_floats_are_rounded_once(dtype: DType) -> None:
     total = Reduce(Combinator.ADD, (0,)).nest(b, b.block.arguments[0])
     module = Module(stage=Stage.COMPUTE)
     function = module.add(finish(b, [total]))
-    schedule(module, Target(vector_bytes=64))
+    plan.schedule(module, Target(vector_bytes=64))
     assert (run(function, [np.ones((4096, 200), dtype.numpy)])[0] == 4096).all()
