@@ -21,6 +21,7 @@ a gradient does, adds what a block gives to its result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
@@ -286,20 +287,21 @@ class _BlockWriter:
         registers, k = self.unit.registers_of(y.tensor), y.tensor.shape[0]
         vectors = max(_LEAST_VECTORS, _NEAR // (k * registers.lanes * y.tensor.dtype.bytes))
         tile_once(kernel, registers, blocks=Blocks(vectors * registers.lanes))
-        views = [self._rows_of(left, start)]
+        result = product.result.tensor
+        views = [self._rows_of(left, start, result)]
         if op.transpose_a:
             views += [
-                self._rows_of(right, start),
-                *[self._matrix_of(product.result, product.result.tensor)] * 2,
+                self._rows_of(right, start, result),
+                *[self._matrix_of(product.result, result)] * 2,
             ]
         else:
             packed = self.turned.get(right) if op.transpose_b else None
-            matrix = self._matrix_of(right, product.result.tensor)
+            matrix = self._matrix_of(right, result)
             if packed is not None:
                 stride = self._width(right, right.tensor.shape[-2])
                 matrix = _View(packed, (self._matrix_run,), stride=stride)
             views += [matrix]
-            views += [self._rows_of(product.result, start)]
+            views += [self._rows_of(product.result, start, result)]
         body = kernel.regions[0].entry
         self._inline(body.instructions[:-1], dict(zip(body.arguments, views, strict=True)))
 
@@ -330,8 +332,11 @@ class _BlockWriter:
         nest: Instruction[Any] = b.block.instructions[-1]
         return Epilogue(nest, 0)
 
-    def _rows_of(self, value: Value, start: IndexSum) -> _View:
-        """A matrix with a row for each: in the room of a block, or from a row on."""
+    def _rows_of(self, value: Value, start: IndexSum, result: TensorType) -> _View:
+        """A matrix with a row for each: in the room of a block, or from a row on.
+
+        All matrices of the batch may share it, or some, as the axes of the product's result say.
+        """
         base = base_of(value)
         if base in self.plan.local:
             return _View(self.rooms[self.plan.local[base]], (self.run,))
@@ -339,6 +344,8 @@ class _BlockWriter:
         shape, rows = known.tensor.shape, self.plan.rows
         if long_axes(shape[:-1]) == long_axes(rows):
             first = self._along(shape[:-2])
+        elif math.prod(shape[:-1]) != math.prod(rows):
+            first = self._matrix_of(known, result).first
         else:
             first = ()
             for index, extent in zip(reversed(self.batch), _sizes(rows), strict=True):

@@ -142,6 +142,12 @@ def scheduled(
         (_attention, _types(F64, (4, 9, 2), (4, 32, 2), (4, 32, 2))),
         (_attention, _types(F32, (1, 2, 8, 2), (1, 2, 32, 2), (1, 2, 32, 2))),
         (_attention, _types(F32, (2, 1, 9, 2), (1, 1, 32, 2), (1, 1, 32, 2))),
+        # operands that all matrices of the batch share, or some
+        (_attention, _types(F32, (9, 2), (3, 32, 2), (3, 32, 2))),
+        (_attention, _types(F32, (9, 2), (3, 32, 2), (32, 2))),
+        (_attention, _types(F32, (3, 1, 9, 2), (3, 2, 32, 2), (2, 32, 2))),
+        (_attention, _types(F32, (2, 9, 2), (3, 2, 32, 2), (3, 1, 32, 2))),
+        (_attention, _types(F32, (2, 1, 9, 2), (2, 2, 32, 2), (2, 2, 32, 2))),
         (_attention_gradient, _types(F32, *[(4, 32, 3)] * 4)),
         (_attention_gradient, _types(F64, *[(36, 2)] * 4)),
         (_normalized_product, _types(F32, (2, 9, 2), (2, 33))),
@@ -174,6 +180,9 @@ def _of_its_columns(b: Builder, x: Value, w: Value) -> Value:
     [
         (_two_readers, _types(F32, (33, 2), (2, 32))),
         (_of_its_columns, _types(F32, (33, 2), (2, 32))),
+        # all matrices of the batch share what a product over rows reads
+        (_attention_gradient, _types(F32, (32, 3), *[(4, 32, 3)] * 3)),
+        (_attention_gradient, _types(F32, (32, 3), *[(4, 32, 3)] * 2, (32, 3))),
     ],
 )
 def test_what_others_read_as_well_is_stored(
