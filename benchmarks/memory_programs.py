@@ -67,6 +67,21 @@ def recurrence(xp: Any, x: Any, w: Any, u: Any, h: Any) -> Any:
     return xp.fori(0, 50, lambda t, h: xp.tanh(x[t] @ w + h @ u), h)
 
 
+def lstm(xp: Any, x: Any, w: Any, u: Any, h: Any) -> Any:
+    """50 rounds with four gates; what is remembered begins as the state does."""
+    width = h.shape[1]
+
+    def step(t: Any, state: Any) -> Any:
+        h, c = state
+        z = x[t] @ w + h @ u
+        gates = [z[:, k * width : (k + 1) * width] for k in range(4)]
+        entry, forget, exit = (0.5 * xp.tanh(0.5 * gate) + 0.5 for gate in gates[:3])
+        c = forget * c + entry * xp.tanh(gates[3])
+        return exit * xp.tanh(c), c
+
+    return xp.fori(0, 50, step, (h, h))[0]
+
+
 def k_means(xp: Any, x: Any, centres: Any) -> Any:
     """Squared distances of points to the nearest of the centres."""
     (points, _), (count, _) = x.shape, centres.shape
@@ -158,6 +173,13 @@ PROGRAMS: Final = (
     ),
     Program(
         "recurrence, 50 steps of 16 x 64, gradient", recurrence, STATES, True, large=MANY_STATES
+    ),
+    Program(
+        "LSTM, 50 steps of 16 x 64, gradient",
+        lstm,
+        ((50, 16, 64), (64, 256), (64, 256), (16, 64)),
+        True,
+        large=((50, 64, 256), (256, 1024), (256, 1024), (64, 256)),
     ),
     Program(
         "k-means, 1000 x 8, 25 centres, gradient",

@@ -43,6 +43,9 @@ _MOST_ROWS: Final = 64
 _MOST_RUNS: Final = 16
 """Parts that threads share, each with buffers of its own."""
 
+_RUNS_OF_CORE: Final = 4
+"""Runs of blocks for each core, if none has sums: how many there are changes no bit, and each takes room."""
+
 _FEW_RUNS: Final = 4
 """Runs that are enough for some threads, where each has sums of its own.  Else those of blocks have as many blocks, so
 that their buffers stay in a cache."""
@@ -110,7 +113,8 @@ def _plan(group: RowGroup, block: Block, target: Target) -> RowBlockPlan | None:
         return None
     work = sum(product_nanoseconds(one, target) for one in (*before, *behind))
     has_sums = any(product.op.transpose_a for product in behind)
-    size, runs, shares_blocks = _runs(rows, most, work, has_sums=has_sums)
+    enough = _FEW_RUNS if has_sums else min(_MOST_RUNS, max(_FEW_RUNS, _RUNS_OF_CORE * target.cores))
+    size, runs, shares_blocks = _runs(rows, most, work, enough)
     return RowBlockPlan(rows, nests, before, behind, local, size, runs, shares_blocks)
 
 
@@ -185,7 +189,7 @@ def _share_rooms(local: dict[Value, Value], nests: RowPlan) -> None:
             taken.add(place)
 
 
-def _runs(rows: Shape, most: int, work: float, *, has_sums: bool) -> tuple[int, int, bool]:
+def _runs(rows: Shape, most: int, work: float, enough: int) -> tuple[int, int, bool]:
     """How many rows a block has, how many runs threads share, and whether they are of blocks."""
     count = rows[-1]
     size = count if count <= most else _size(count, most)
@@ -195,8 +199,7 @@ def _runs(rows: Shape, most: int, work: float, *, has_sums: bool) -> tuple[int, 
     if work < 2 * LEAST_JOB or not is_enabled("threads"):
         return size, 1, False
     if batch < _FEW_RUNS and work / matrices >= _FEW_RUNS * LEAST_JOB:
-        most = _FEW_RUNS if has_sums else max(_FEW_RUNS, min(_MOST_RUNS, blocks // _FEW_RUNS))
-        return size, _divisor(blocks, most), True
+        return size, _divisor(blocks, min(enough, max(_FEW_RUNS, blocks // _FEW_RUNS))), True
     return size, _divisor(batch, _MOST_RUNS), False
 
 
