@@ -113,7 +113,9 @@ def _plan(group: RowGroup, block: Block, target: Target) -> RowBlockPlan | None:
         return None
     work = sum(product_nanoseconds(one, target) for one in (*before, *behind))
     has_sums = any(product.op.transpose_a for product in behind)
-    enough = _FEW_RUNS if has_sums else min(_MOST_RUNS, max(_FEW_RUNS, _RUNS_OF_CORE * target.cores))
+    enough = (
+        _FEW_RUNS if has_sums else min(_MOST_RUNS, max(_FEW_RUNS, _RUNS_OF_CORE * target.cores))
+    )
     size, runs, shares_blocks = _runs(rows, most, work, enough)
     return RowBlockPlan(rows, nests, before, behind, local, size, runs, shares_blocks)
 
