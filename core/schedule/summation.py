@@ -46,6 +46,10 @@ _COMPENSATION = 12
 """The cost of joining a block with compensation, in additions: six of TwoSum, and as many to make the two a pair again
 (`jit.emit.elements.add_compensated`)."""
 
+_SLOWER = 0.1
+"""Additions for each step, of four vectors or one, that fewer loops for what blocks leave are worth: each has a copy of
+the body, which takes LLVM a millisecond or ten."""
+
 _CHUNK = 16 * 1024
 """Products that the BLAS sums at a time in a matrix product: below, a call per chunk costs more than 1 %.
 
@@ -122,7 +126,9 @@ class _RegisterSums:
             for length in range(1, max(1, most // unit) + 1)
         ]
         cost = self.loops.accumulators + 1, _COMPENSATION
-        best = min(sizes, key=lambda size: cost[0] / size[0] + cost[1] / (size[0] * size[1]))
+        costs = [cost[0] / length + cost[1] / (length * inner) for length, inner in sizes]
+        good = [size for size, c in zip(sizes, costs, strict=True) if c <= min(costs) + _SLOWER]
+        best = min(good, key=lambda size: (_loops_left(steps, *size), costs[sizes.index(size)]))
         return _sizes(points, *best), True
 
     def tree(self, found: _Sum) -> int:
@@ -272,6 +278,12 @@ def _sizes(points: int, length: int, inner: int) -> tuple[int, ...]:
     """The points of blocks of `inner` blocks of `length` steps, and of the latter."""
     sizes = (length * inner * points, length * points)
     return sizes if inner > 1 else sizes[1:]
+
+
+def _loops_left(steps: int, length: int, inner: int) -> int:
+    """How many loops it takes to do what blocks of so many blocks of so many steps leave."""
+    left = steps % (length * inner)
+    return (left >= length) + (left % length > 0)
 
 
 def _power_above(count: int) -> int:

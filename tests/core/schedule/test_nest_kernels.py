@@ -85,12 +85,12 @@ def test_kinds_of_nests_are_kernels(
 
 
 def test_threads_share_totals() -> None:
-    """In blocks of whole blocks of the sum; what each came to is joined in their order, as are the points left."""
+    """Two blocks of the sum at a time store what they came to, which is joined in their order."""
     module = fused(module_of(total, f32(1_000_000)))
     (kernel,) = kernels_in(module, TARGETS[0])
     loops = [i.op for i in kernel.regions[0].entry.instructions if isinstance(i.op, Loop)]
-    assert [loop.grain for loop in loops] == [1, *[0] * (len(loops) - 1)]
-    assert (loops[0].upper, loops[-1].lower, loops[-1].upper) == (26, 1, 27)
+    assert [loop.grain for loop in loops] == [3, *[0] * (len(loops) - 1)]
+    assert (loops[0].upper, loops[-1].lower, loops[-1].upper) == (93, 1, 94)
 
 
 def test_an_operand_that_is_dead_is_overwritten() -> None:

@@ -40,15 +40,15 @@ def test_bits_do_not_depend_on_threads(program: Program, seed: int, fused: bool)
 
 
 def test_totals_of_several_registers_have_room_for_each_block() -> None:
-    """A total of 64 lanes and what was cut off from it: 512 bytes, and the blocks of other threads behind them."""
+    """A total of 64 lanes: 256 bytes, and the blocks of other threads behind them."""
     module = fused(module_of(_sum_of_errors, f32(1 << 16)))
     arrays = arguments_for(module)
     with sharing_everything():
         schedule(module, Target(vector_bytes=64, registers=32))
         function = module.functions["main"]
         (kernel,) = filter(is_kernel, function.entry.instructions)
-        total, rest = kernel.op.using
-        assert total == rest and isinstance(total, TensorType) and total.shape[1] == 64
+        total = kernel.op.using[0]
+        assert isinstance(total, TensorType) and total.shape[0] > 9 and total.shape[1] == 64
         agree(function, arrays, exact=False)
 
 
