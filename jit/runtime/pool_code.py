@@ -9,8 +9,9 @@ the data in one job after the other, as far as they are equally fast.
 
 1. `run` writes the job, then the ticket.  Where the pool is in use (by another thread of the program, or by the loop
    that this one is in) or has no workers, it runs all blocks itself: so nobody waits for anybody.
-2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes as many as there are further blocks;
-   where all sleep, and the job is not worth waking them (`wakes` is 0), it runs all blocks itself.
+2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes two of them, and each that wakes two
+   others, as long as there are blocks left: so many cores take the thread that calls no longer than three do.  Where
+   all sleep, and the job is not worth waking them (`wakes` is 0), it runs all blocks itself.
 3. Who finds no block left adds to `done` how many it has run.  `run` returns when these are all.
 
 A worker counts itself as sleeping, then looks at the ticket; `run` writes the ticket, then looks at the count; all
@@ -82,6 +83,7 @@ declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
+declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.x86.sse2.pause()
 declare void @llvm.aarch64.hint(i32)
 
@@ -131,9 +133,7 @@ publish:
   br i1 %asleep, label %wake, label %work
 wake:
   %others = sub i64 %count, 1
-  %many = icmp ult i64 %others, %sleeping
-  %wanted = select i1 %many, i64 %others, i64 %sleeping
-  call void @wake_workers(i64 %wanted)
+  call void @wake_workers(i64 %others, i64 %sleeping)
   br label %work
 work:
   %own = call i64 @take_blocks(i64 %number, ptr %function, ptr %context, i64 %first, i64 %count, i64 65536)
@@ -201,9 +201,11 @@ none:
   ret i64 %found
 }
 
-; Who is counted as sleeping holds the mutex until it sleeps.
-define internal void @wake_workers(i64 %count) nounwind noinline {
+; Wake two workers, if there are so many blocks and so many sleep. Who is counted holds the mutex until it sleeps.
+define internal void @wake_workers(i64 %blocks, i64 %sleeping) nounwind noinline {
 entry:
+  %enough = call i64 @llvm.umin.i64(i64 %blocks, i64 %sleeping)
+  %count = call i64 @llvm.umin.i64(i64 %enough, i64 2)
   %locked = call i32 @pthread_mutex_lock(ptr $mutex)
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
   br label %wake
@@ -282,6 +284,7 @@ wait:
 awake:
   %uncounted = atomicrmw sub ptr $sleeping, i64 1 seq_cst, align 8
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  call void @wake_others(i64 %other)
   br label %work
 work:
   %job = phi i64 [ %number, %look ], [ %other, %awake ]
@@ -304,6 +307,33 @@ signal:
   br label %finished
 finished:
   br label %idle
+}
+
+; Wake two more workers, if the job has blocks for them beside one for this thread.
+define internal void @wake_others(i64 %job) nounwind noinline {
+entry:
+  %sleeping = load atomic i64, ptr $sleeping monotonic, align 8
+  %none = icmp eq i64 %sleeping, 0
+  br i1 %none, label %done, label %ask
+ask:
+  %count = load atomic i64, ptr $count monotonic, align 8
+  %ticket = load atomic i64, ptr $ticket acquire, align 8
+  %number = lshr i64 %ticket, 32
+  %same = icmp eq i64 %number, %job
+  %shifted = lshr i64 %ticket, 16
+  %front = and i64 %shifted, 65535
+  %back = and i64 %ticket, 65535
+  %gone = add i64 %front, %back
+  %others = sub i64 %count, %gone
+  %left = icmp sgt i64 %others, 1
+  %wanted = and i1 %same, %left
+  br i1 %wanted, label %wake, label %done
+wake:
+  %blocks = sub i64 %others, 1
+  call void @wake_workers(i64 %blocks, i64 %sleeping)
+  br label %done
+done:
+  ret void
 }
 
 ; Wait some hundred cycles; whether the deadline is still to come.

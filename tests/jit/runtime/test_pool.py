@@ -17,7 +17,7 @@ import pytest
 from nnkit import UnsupportedError
 from nnkit.jit.llvm import compile_module
 from nnkit.jit.runtime.pool import Pool, available_cpus, this_pool, thread_count
-from nnkit.jit.runtime.pool_code import MOST_BLOCKS
+from nnkit.jit.runtime.pool_code import MOST_BLOCKS, SLEEPING
 
 TEXT = """\
 declare void @nnkit.pool.run(ptr, ptr, i64, i64, i64)
@@ -51,9 +51,30 @@ define void @nested(ptr %context, i64 %block) {
   call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0)
   ret void
 }
+
+define void @meet(ptr %context, i64 %block) {
+entry:
+  %wanted = load i64, ptr %context
+  %place = getelementptr i64, ptr %context, i64 1
+  %before = atomicrmw add ptr %place, i64 1 seq_cst
+  br label %wait
+wait:
+  %turn = phi i64 [ 0, %entry ], [ %next, %wait ]
+  %here = load atomic i64, ptr %place seq_cst, align 8
+  %next = add i64 %turn, 1
+  %missing = icmp slt i64 %here, %wanted
+  %early = icmp slt i64 %next, 20000000000
+  %again = and i1 %missing, %early
+  br i1 %again, label %wait, label %done
+done:
+  %last = getelementptr i64, ptr %context, i64 2
+  %alone = zext i1 %missing to i64
+  %noted = atomicrmw add ptr %last, i64 %alone seq_cst
+  ret void
+}
 """
 """`count` counts how often each block is run, `nested` does so ten times for a block, `held` once the
-first of all counts is no longer 0."""
+first of all counts is no longer 0; `meet` waits until as many blocks have begun as its first word says."""
 
 
 class Jobs:
@@ -133,11 +154,12 @@ def test_the_number_of_threads_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> 
 
 IN_A_PROCESS = """\
 import os, sys
-from tests.jit.runtime.test_pool import at_once, check_jobs, check_jobs_of_others, wait_for_threads
+from tests.jit.runtime.test_pool import at_once, check_jobs, check_jobs_of_others, meet, wait_for_threads
 threads = int(sys.argv[1])
 at_once(16, check_jobs)
 wait_for_threads(threads)
 check_jobs_of_others()
+meet(threads)
 for _ in range(3):
     child = os.fork()
     if not child:
@@ -148,6 +170,27 @@ for _ in range(3):
     assert os.waitpid(child, 0)[1] == 0
     check_jobs()
 """
+
+
+def meet(threads: int) -> None:
+    """Have all threads in one job, each in a block: they sleep when it begins, and the one that calls wakes but two."""
+    for _ in range(3):
+        wait_for_sleep(threads - 1)
+        words = np.array([threads, 0, 0], np.int64)
+        jobs().run(jobs().module.address("meet"), words.ctypes.data, 0, threads)
+        assert words.tolist() == [threads, threads, 0]
+
+
+def wait_for_sleep(workers: int) -> None:
+    """Wait until all workers sleep; they take no time of a CPU then."""
+    asleep = ctypes.c_int64.from_address(jobs().pool.state.ctypes.data + SLEEPING)
+    deadline = time.monotonic() + 20
+    while asleep.value != workers:
+        assert time.monotonic() < deadline, asleep.value
+        time.sleep(0.001)
+    before = time.process_time()
+    time.sleep(0.02)
+    assert time.process_time() - before < 0.01
 
 
 def check_jobs() -> None:
@@ -181,7 +224,7 @@ def wait_for_threads(count: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the threads that Linux shows")
-@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("threads", ["1", "7"])
 def test_a_process_starts_its_threads_when_16_ask_first_and_so_do_its_children(
     threads: str,
 ) -> None:
