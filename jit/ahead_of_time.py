@@ -29,7 +29,7 @@ from .cpus import CPUFeatures, find_cpu_features
 from .emit.alignment import emit_aligned, emit_malloc
 from .emit.extern import PREFIX
 from .emit.program import EmittedProgram, emit_program
-from .emit.steps import CheckSite, Problem
+from .emit.sites import CheckSite, Problem
 from .emit.values import XMM_BYTES, ZMM_BYTES
 from .emit.writer import I8, I32, I64, PTR, Argument, ModuleWriter, constant
 from .half import conversions_for

@@ -29,8 +29,8 @@ from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
 from .emit.effects import PRINT
 from .emit.program import EmittedProgram, emit_program
+from .emit.sites import CheckSite, Problem
 from .emit.stack_use import SMALL, STACK_LIMIT
-from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine

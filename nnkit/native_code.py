@@ -25,7 +25,7 @@ from .core.text import print_module
 from .core.types import FunctionType, TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
-from .jit.emit.steps import CheckSite, Problem
+from .jit.emit.sites import CheckSite, Problem
 from .jit.entry.guards import Guard, can_guard
 from .memory_analysis import MemoryAnalysis
 from .progress import Progress

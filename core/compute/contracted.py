@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from ..ir import ALIGNMENT, Instruction, Value
+from ..ir import Instruction, Value
 from ..ops.nest import Access, Output
-from ..schedule.ops import Loops, is_loops, row_block
+from ..schedule.ops import Loops, row_block
 from .footprint import footprint
 from .index_maps import axes_of, covers
 
@@ -30,33 +30,6 @@ def is_contracted(value: Value, loops_of: LoopsOf) -> bool:
         and _is_row(value, value, written, loops)
         and all(_reads_rows(value, *reader, loops, loops_of) for reader in readers)
     )
-
-
-def block_bytes_of(instructions: Iterable[Instruction]) -> int:
-    """The room on the stack for what is contracted: groups run one after the other."""
-    return max(
-        (
-            place.offset + bytes_of_block(result, instruction.op)
-            for instruction in instructions
-            if is_loops(instruction)
-            for result, place in zip(
-                instruction.results, instruction.placement.results, strict=False
-            )
-            if place.space == "block"
-        ),
-        default=0,
-    )
-
-
-def bytes_of_row(value: Value, loops: Loops) -> int:
-    """The bytes of what a nest over blocks of rows makes in a round of its outermost loop."""
-    return value.tensor.bytes // loops.extents[loops.order[0]]
-
-
-def bytes_of_block(value: Value, loops: Loops) -> int:
-    """The same in a block."""
-    bytes = bytes_of_row(value, loops) * row_block(loops)
-    return -(-bytes // ALIGNMENT) * ALIGNMENT
 
 
 def _readers(value: Value) -> Iterator[tuple[Instruction, Value]]:

@@ -17,13 +17,11 @@ HEADER_BYTES = 64
 
 @dataclass(frozen=True)
 class Place:
-    """Where a buffer lies: `offset` bytes into the arena, in result number `output`, in a variable, or in a block.
+    """Where a buffer lies: `offset` bytes into the arena, in result number `output`, or in a variable.
 
-    `arena 4096`, `output 0`, `register 2` or `block 512`; offsets are multiples of 64.  In a body, the arena is the
+    `arena 4096`, `output 0` or `register 2`; offsets are multiples of 64.  In a body, the arena is the
     frame that the structured op gives it, and `output k` is where its k-th yielded value belongs: the buffer of
     result k, or an element of a stacked result.  Registers hold scalars; their numbers are those of one block.
-    `block` has room for one block of rows, of a group that goes through its rows block by block
-    (`schedule.contraction`).
     """
 
     space: str
@@ -46,11 +44,6 @@ def output(number: int) -> Place:
 def register(number: int) -> Place:
     """Variable `number` of the block."""
     return Place("register", number)
-
-
-def in_block(offset: int) -> Place:
-    """`offset` bytes into the room for a block of rows."""
-    return Place("block", offset)
 
 
 @dataclass(frozen=True)

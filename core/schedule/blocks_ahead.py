@@ -7,11 +7,12 @@ block, its first writer asks for the rows of the next one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from ..compute.bodies import base_of
 from ..compute.footprint import footprint
-from ..ir import Instruction, Place, Value
+from ..ir import Instruction, Value
 from .group import GroupedInstruction
 from .ops import row_block
 from .switches import is_enabled
@@ -19,7 +20,7 @@ from .target import Target
 
 
 def outputs_ahead(
-    steps: Sequence[GroupedInstruction], contracted: Mapping[Value, Place], target: Target
+    steps: Sequence[GroupedInstruction], contracted: AbstractSet[Value], target: Target
 ) -> dict[Instruction, tuple[int, ...]]:
     """The outputs of each nest whose rows are fetched a block ahead, by the first nest of a group that writes there."""
     if not is_enabled("prefetch"):

@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from ..compute.bodies import base_of
-from ..errors import InternalError
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
 from ..lazy_dataclass import dataclass
@@ -88,27 +87,22 @@ class BufferAssignment:
 
 def assign_buffers(
     instructions: Sequence[Instruction],
-    groups: Sequence[int],
     returned: BlockResults,
     frames: Mapping[Instruction, int],
     scratch: Mapping[Instruction, Sequence[int]],
-    contracted: Mapping[Value, Place],
     *,
     reserved: int,
     uses_registers: bool,
 ) -> BufferAssignment:
     """Where each result lies of each instruction that makes any.
 
-    `groups[i]` is −1 outside of groups; `frames` are the sizes of frames; the arena begins at `reserved`.
-    `scratch` are sizes of further buffers that an instruction needs while it, or its group, runs; what is `contracted`
-    has its place.
+    `frames` are the sizes of frames; the arena begins at `reserved`.  `scratch` are sizes of further buffers that an
+    instruction needs while it runs.
     """
-    lives = LiveRanges.of(instructions, groups)
+    lives = LiveRanges.of(instructions)
 
     def planned(*, from_the_end: bool) -> tuple[BufferAssignment, _Assigner]:
-        plan = _Assigner(
-            lives, returned.replaced, Arena(reserved), contracted, uses_registers=uses_registers
-        )
+        plan = _Assigner(lives, returned.replaced, Arena(reserved), uses_registers=uses_registers)
         found = plan.assign(returned.values, frames, scratch, from_the_end=from_the_end)
         return found, plan
 
@@ -127,7 +121,6 @@ class _Assigner:
     lives: LiveRanges
     replaced: Sequence[Value | None]
     arena: Arena
-    contracted: Mapping[Value, Place]
     uses_registers: bool
     places: dict[Value, Place] = field(default_factory=dict[Value, Place])
     held: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
@@ -151,7 +144,6 @@ class _Assigner:
     ) -> BufferAssignment:
         """Find all places; outputs are given away from the first value on, or from the last one."""
         lives = self.lives
-        self.places.update(self.contracted)
         self.place_outputs(returned)
         for position in reversed(range(len(lives.instructions))):
             self.share_outputs(position)
@@ -160,30 +152,26 @@ class _Assigner:
             self.reserve_outputs()
         dying: dict[int, list[Value]] = {}
         for base, position in lives.last_reads.items():
-            dying.setdefault(lives.ends[position], []).append(base)
+            dying.setdefault(position, []).append(base)
         found: dict[Instruction, int] = {}
         corrections: dict[Instruction, tuple[Place, ...]] = {}
-        held: dict[int, list[tuple[int, int]]] = {}
         for position, instruction in enumerate(lives.instructions):
             if makes_buffers(instruction):
                 for result in instruction.results:
                     self.place(position, result)
                     if result not in lives.last_reads:
-                        dying.setdefault(lives.ends[position], []).append(result)
+                        dying.setdefault(position, []).append(result)
             if frames.get(instruction):
                 found[instruction] = self.frame(frames[instruction])
             if scratch.get(instruction):
                 rooms = [(self.arena.allocate(size), size) for size in scratch[instruction]]
                 corrections[instruction] = tuple(arena(offset) for offset, _ in rooms)
-                held.setdefault(lives.ends[position], []).extend(rooms)
+            else:
+                rooms = []
             for base in dying.get(position, ()):
                 self.release(base)
-            for offset, size in held.get(position, ()):
+            for offset, size in rooms:
                 self.arena.release(offset, size)
-        for base in lives.made_at:
-            updated = lives.updated_in_group(base)
-            if updated is not None and self.places[base] != self.places[updated]:
-                raise InternalError("what a group makes and updates is in two places")
         return BufferAssignment(self.places, found, corrections)
 
     def place_outputs(self, returned: Sequence[Value]) -> None:
@@ -218,7 +206,7 @@ class _Assigner:
         """Find the outputs that are free until their own values are made; none where a donated argument lies."""
         begins: dict[Place, int] = {}
         for base, place in self.places.items():
-            begin = self.lives.starts[self.lives.made_at[base]]
+            begin = self.lives.made_at[base]
             begins[place] = min(begin, begins.get(place, begin))
         for number, value in enumerate(returned):
             place = output(number)
@@ -243,7 +231,7 @@ class _Assigner:
                 there[result].append(result)
         for values in reversed(buffers):
             first, last = values[0], values[-1]
-            start = self.lives.starts[self.lives.made_at[first]]
+            start = self.lives.made_at[first]
             found = outputs.take(first.tensor, start, self.lives.end(last))
             if found is not None:
                 self.reserved.update((value, found.place) for value in values)

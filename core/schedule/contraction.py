@@ -15,34 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..compute.bodies import base_of
-from ..compute.contracted import bytes_of_block, is_contracted
-from ..ir import Instruction, Place, Value
-from ..ir.placement import in_block
-from .arena import Arena
+from ..compute.contracted import is_contracted
+from ..ir import Value
 from .group import GroupedInstruction
 from .ops import row_block
 from .switches import is_enabled
 
 
-def contract(steps: Sequence[GroupedInstruction]) -> dict[Value, Place]:
-    """The places of what is contracted."""
+def contract(steps: Sequence[GroupedInstruction]) -> set[Value]:
+    """What has room for one block of its rows."""
     if not is_enabled("contract"):
-        return {}
+        return set()
     loops = {step.instruction: step.loops for step in steps}
-    last: dict[Value, Instruction] = {}
-    for step in steps:
-        last.update((base_of(operand), step.instruction) for operand in step.instruction.operands)
-    places: dict[Value, Place] = {}
-    rooms: dict[int, Arena] = {}
-    for instruction, own in loops.items():
-        if own is None or not row_block(own):
-            continue
-        room = rooms.setdefault(own.group, Arena(0))
-        for result in instruction.results:
-            if is_contracted(result, loops.get):
-                places[result] = in_block(room.allocate(bytes_of_block(result, own)))
-        for base in dict.fromkeys(base_of(operand) for operand in instruction.operands):
-            if base in places and last[base] is instruction:
-                room.release(places[base].offset, bytes_of_block(base, own))
-    return places
+    return {
+        result
+        for instruction, own in loops.items()
+        if own is not None and row_block(own)
+        for result in instruction.results
+        if is_contracted(result, loops.get)
+    }

@@ -1,7 +1,6 @@
 """Live ranges of buffers, and which buffers a result may be written over.
 
-A buffer is in use from the instruction that makes it to the last one that reads it or an alias of it; inside of a group
-of nests, which share a loop, as long as the group runs.
+A buffer is in use from the instruction that makes it to the last one that reads it or an alias of it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..compute.bodies import base_of, in_place_flows
 from ..ir import Instruction, Value
 from ..kernels.ops import Kernel
 from ..lazy_dataclass import dataclass
-from ..ops.nest import Access, Affine, Bounds, Nest, Output, is_nest
+from ..ops.nest import Access, Affine, Bounds, Nest, Output
 
 
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
@@ -68,16 +67,7 @@ class LiveRanges:
     """Live ranges of buffers."""
 
     instructions: Sequence[Instruction]
-    groups: Sequence[int]
-    ends: Sequence[int]
-    """For every position, the last position of its group; itself outside of groups."""
-    starts: Sequence[int]
-    """For every position, the first one of its group."""
     last_reads: dict[Value, int] = field(default_factory=dict[Value, int])
-    readers: dict[tuple[int, Value], int] = field(default_factory=dict[tuple[int, Value], int])
-    """How many members of a group read a base."""
-    makers: dict[Value, int] = field(default_factory=dict[Value, int])
-    """For every base, the group that makes it."""
     made_at: dict[Value, int] = field(default_factory=dict[Value, int])
     """The position of what makes a base."""
     replaced: dict[Instruction, list[Value | None]] = field(
@@ -86,52 +76,27 @@ class LiveRanges:
     """What `replaced_operands` has found."""
 
     @classmethod
-    def of(cls, instructions: Sequence[Instruction], groups: Sequence[int]) -> LiveRanges:
-        lives = cls(instructions, groups, _group_ends(groups), _group_starts(groups))
-        for position, (instruction, group) in enumerate(zip(instructions, groups, strict=True)):
-            lives.makers.update((result, group) for result in instruction.results)
+    def of(cls, instructions: Sequence[Instruction]) -> LiveRanges:
+        lives = cls(instructions)
+        for position, instruction in enumerate(instructions):
             lives.made_at.update((result, position) for result in instruction.results)
-            for base in {base_of(operand) for operand in instruction.operands}:
-                lives.readers[group, base] = lives.readers.get((group, base), 0) + 1
-                lives.last_reads[base] = position
+            for operand in instruction.operands:
+                lives.last_reads[base_of(operand)] = position
         return lives
 
     def end(self, base: Value) -> int:
-        """The last position where the buffer of `base` is in use, by updates of it in its group, too.
-
-        These must be in place: before the loop of the group, there is nothing to be copied yet.
-        """
-        updated = self.updated_in_group(base)
-        if updated is not None:
-            return self.end(updated)
-        return self.ends[self.last_reads.get(base, self.made_at[base])]
-
-    def updated_in_group(self, base: Value) -> Value | None:
-        """What a nest of the group that makes `base` makes of it by an update."""
-        group, last = self.groups[self.made_at[base]], self.last_reads.get(base, -1)
-        if group < 0 or last < 0 or self.groups[last] != group:
-            return None
-        instruction = self.instructions[last]
-        for result in instruction.results:
-            if _is_updated(instruction, result, base) and base in self.overwritten(last, result):
-                return result
-        return None
+        """The last position where the buffer of `base` is in use."""
+        return self.last_reads.get(base, self.made_at[base])
 
     def is_dead(self, base: Value, result: Value) -> bool:
         """Whether nobody reads `base` any more when `result` is made, or is made element by element from it."""
         position = self.made_at[result]
-        last, group = self.last_reads.get(base, -1), self.groups[position]
-        if last == position:
-            return base in self.overwritten(position, result)
-        return last < position and (group < 0 or self.groups[last] != group)
+        last = self.last_reads.get(base, -1)
+        return last < position or (last == position and base in self.overwritten(position, result))
 
     def overwritten(self, position: int, result: Value) -> list[Value]:
-        """Operand buffers that `result` may be written over: none of them is read again.
-
-        Inside a group, where other members may be a row ahead or behind, only a buffer that the group has
-        made row by row, or that no other member reads.
-        """
-        instruction, group = self.instructions[position], self.groups[position]
+        """Operand buffers that `result` may be written over: none of them is read again."""
+        instruction = self.instructions[position]
         if instruction.op.is_structured:
             if instruction not in self.replaced:
                 self.replaced[instruction] = replaced_operands(instruction)
@@ -140,31 +105,8 @@ class LiveRanges:
         return [
             base
             for base in dict.fromkeys(base_of(operand) for operand in instruction.operands)
-            if self.last_reads[base] == position
-            and may_overwrite(instruction, result, base)
-            and (group < 0 or self.makers.get(base) == group or self.readers[group, base] == 1)
+            if self.last_reads[base] == position and may_overwrite(instruction, result, base)
         ]
-
-
-def _is_updated(instruction: Instruction, result: Value, base: Value) -> bool:
-    """Whether the result of a nest begins with `base`."""
-    if not is_nest(instruction):
-        return False
-    init = instruction.op.outputs[result.index].init
-    return init is not None and base_of(instruction.operands[init]) is base
-
-
-def _group_ends(groups: Sequence[int]) -> list[int]:
-    """Aliases and literals may stand between the members of a group; they do not end it."""
-    last = {group: position for position, group in enumerate(groups)}
-    return [last[group] if group >= 0 else position for position, group in enumerate(groups)]
-
-
-def _group_starts(groups: Sequence[int]) -> list[int]:
-    first: dict[int, int] = {}
-    for position, group in enumerate(groups):
-        first.setdefault(group, position)
-    return [first[group] if group >= 0 else position for position, group in enumerate(groups)]
 
 
 def _updates_in_place(instruction: Instruction, nest: Nest, init: int) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from ..analysis.call_graph import callees, cycles_callees_first
 from ..compute.bodies import bodies_of
-from ..compute.contracted import block_bytes_of
 from ..ir import HEADER_BYTES, Effect, Function, Instruction, Module
 from ..ir.donation import donations
 from ..ir.surgery import walk
@@ -43,7 +42,7 @@ def memory_use(module: Module, function: Function) -> MemoryStats:
             if one.body is not None:
                 inner = [i for body in bodies_of(one) for i in body.block.instructions]
                 deepest = max((needed.get(callee, 0) for callee in called), default=0)
-                own = arena_bytes(one) - HEADER_BYTES + _locals(inner) + block_bytes_of(inner)
+                own = arena_bytes(one) - HEADER_BYTES + _locals(inner)
                 needed[name] = own + deepest
                 # of functions of C and Python nothing is known, and nothing said
                 known = called.keys().isdisjoint(cycle) and not any(map(_allocates, inner))

@@ -1,7 +1,6 @@
-"""Chooses which nests become kernels, one by one, once their loops are decided (`nest_writer` writes these).
+"""Makes kernels of nests whose loops are decided: one of each (`nest_writer`), or of a group (`group_kernels`).
 
-What stays a nest has a reason (`reasons`): jit still writes its loops.  Which of the kernels' loops threads share is
-decided here as well (`is_parallel`).
+Which of the kernels' loops threads share is decided here as well.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ from types import MappingProxyType
 
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction, Value
-from ..kernels.bodies import stands_in_kernels
 from ..kernels.build import KernelBuilder
 from ..kernels.prefetch import fetch_ahead
-from ..ops.comparison import Select
 from .cuts import plan_cuts
 from .group import GroupedInstruction
 from .group_kernels import write_group
@@ -25,8 +22,6 @@ from .nest_writer import NestLoopWriter
 from .ops import Loops
 from .shared_loops import blocks_of_work, is_parallel, nanoseconds_of, points_of_block
 from .shared_totals import blocks_of, carries_own_totals, write_in_blocks
-from .summation import scattered_sums
-from .switches import is_enabled
 from .target import Target
 
 
@@ -36,23 +31,19 @@ def write_nest_kernels(
     contracted: AbstractSet[Value] = frozenset(),
     ahead: Mapping[Instruction, Sequence[int]] = MappingProxyType({}),
 ) -> list[GroupedInstruction]:
-    """The same instructions, with kernels in the places of nests, and groups of nests, that have no reason to stay.
+    """The same instructions, with kernels in the places of nests, and of groups of nests.
 
     `contracted` is what has room for one block of rows, `ahead` the outputs whose rows are fetched a block ahead.
-    Sums at indices that are read, which are compensated, have no other form.
     """
-    is_on = is_enabled("nests")
     found: list[GroupedInstruction] = []
     for part in _groups_of(steps):
-        nests = [(step.instruction, step.loops) for step in part if step.loops is not None]
-        if not nests or nests[0][1].group < 0:
-            found += [
-                _written(step, target) if is_on or _is_scattered(step) else step for step in part
-            ]
-        elif is_on:
-            found += write_group(part, contracted, ahead, has_fma=target.fma)
-        else:
+        loops = part[0].loops
+        if loops is None:
             found += part
+        elif loops.group < 0:
+            found.append(_written(part[0].instruction, loops, target))
+        else:
+            found += write_group(part, contracted, ahead, has_fma=target.fma)
     return found
 
 
@@ -71,35 +62,7 @@ def _groups_of(steps: Sequence[GroupedInstruction]) -> Iterator[list[GroupedInst
         position = end + 1
 
 
-def _is_scattered(step: GroupedInstruction) -> bool:
-    return step.loops is not None and bool(scattered_sums(step.instruction, step.loops))
-
-
-def reasons(instruction: Instruction, loops: Loops) -> Iterator[str]:
-    """Why a nest is written by jit."""
-    for computed in instruction.regions[0].entry.instructions[:-1]:
-        if not stands_in_kernels(computed.op):
-            yield f"{computed.op.name} stands in the body"
-
-
-def selects_by_place(body: Block, rank: int) -> bool:
-    """Whether a `select` depends on coordinates: only then can LLVM derive a mask that differs between lanes."""
-    placed = set(body.arguments[:rank])
-    for instruction in body.instructions:
-        operands = instruction.operands
-        if isinstance(instruction.op, Select) and operands[2] in placed:
-            return True
-        if any(operand in placed for operand in operands):
-            placed.update(instruction.results)
-    return False
-
-
-def _written(step: GroupedInstruction, target: Target) -> GroupedInstruction:
-    instruction, loops = step.instruction, step.loops
-    if loops is None:
-        return step
-    if next(reasons(instruction, loops), None) is not None:
-        return step
+def _written(instruction: Instruction, loops: Loops, target: Target) -> GroupedInstruction:
     cuts = plan_cuts(instruction, loops)
     levels = NestLevels(instruction, loops, has_fma=target.fma, cuts=cuts)
     operands = list(

@@ -192,19 +192,15 @@ def _schedule_block(
     steps = fetch_streams(widen_vectors(steps, target), target)
     contracted = contract(steps)
     ahead = outputs_ahead(steps, contracted, target)
-    steps = write_nest_kernels(steps, target, contracted.keys(), ahead)
+    steps = write_nest_kernels(steps, target, contracted, ahead)
     instructions = [step.instruction for step in steps]
-    left = {result for i in instructions for result in i.results}
-    contracted = {value: place for value, place in contracted.items() if value in left}
     ops = [_decided(step, ahead.get(step.instruction, ())) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
-        [-1 if step.loops is None else step.loops.group for step in steps],
         _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
-        contracted,
         reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )

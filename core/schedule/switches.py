@@ -28,7 +28,6 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "threads": "parallel loops run on several threads",
         "one-hot": "sums of which one element counts, at an index that is read, read that alone",
         "rows": "nests over the same rows are one kernel, which visits each row once",
-        "nests": "nests that share neither loops nor totals are kernels, whose loops are cut",
         "row-blocks": "products and the nests over their rows go together by blocks of rows",
         "prefetch": "rows are fetched to the nearest cache before they are needed",
         "packing": "large operands of products are copied side by side",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ir import Place, Placement
 from .cursor import Cursor
 
-_SPACES = ("arena", "output", "register", "block")
+_SPACES = ("arena", "output", "register")
 
 
 def parse_placement(cursor: Cursor) -> Placement:

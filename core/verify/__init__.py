@@ -40,7 +40,6 @@ Schedule   29. the loops of a nest visit every axis once; a vector runs along on
                rows are fetched ahead where a group goes through them block by block
                the operands and results that are fetched ahead are there
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
-               one has room for a block of rows only if a group over blocks alone touches it, row by row
            31. the BLAS has the element type of a product
 Stage      32. after stage raw every derivative has its body, every function a single block and no rules
 Kernel     33. the body takes a buffer for each operand, result and scratch buffer, and yields nothing

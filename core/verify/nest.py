@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..compute.contracted import is_contracted
 from ..compute.footprint import footprint
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
@@ -17,7 +16,6 @@ from ..schedule.ops import (
     ScheduledArgSort,
     ScheduledScan,
     compensated_outputs,
-    is_loops,
     makes_buffers,
     row_block,
 )
@@ -113,9 +111,7 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
         if place.space != "arena" or not _is_place(place, scalar(I64), 0, first):
             yield f"{place} is no place for a scratch buffer"
     for place, result in zip(placement.results, instruction.results, strict=False):
-        if place.space == "block" and not is_contracted(result, _loops_of):
-            yield f"{place} is no place for what others touch than a group over blocks, row by row"
-        elif not _is_place(place, result.type, outputs, first):
+        if not _is_place(place, result.type, outputs, first):
             yield f"{place} is no place for a buffer"
 
 
@@ -168,10 +164,6 @@ def _is_block(op: Loops, number: int) -> bool:
     )
 
 
-def _loops_of(instruction: Instruction) -> Loops | None:
-    return instruction.op if is_loops(instruction) else None
-
-
 def _in_blas(type: Type) -> Type | None:
     return type if isinstance(type, TensorType) and type.dtype in (F32, F64) else None
 
@@ -182,8 +174,6 @@ def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:
             return offset >= first and offset % ALIGNMENT == 0
         case Place("output", number):
             return 0 <= number < outputs
-        case Place("block", offset):
-            return offset >= 0 and offset % ALIGNMENT == 0
         case Place("register", number):
             return number >= 0 and isinstance(type, TensorType) and not type.rank
         case _:

@@ -30,7 +30,7 @@ from .bump_allocator import allocated_bytes, bump_allocate
 from .element_access import offset_bytes
 from .fill import write_copy
 from .function_emitter import FunctionEmitter
-from .steps import CheckSite, Problem
+from .sites import CheckSite, Problem
 from .structured_ops import as_i1
 from .writer import I1, I8, I64, PTR, Register, constant
 

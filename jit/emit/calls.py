@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
-from ...core.compute.contracted import block_bytes_of
 from ...core.compute.ops import CallAddress
 from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, Op, Value
 from ...core.ir.donation import donated_parameters
@@ -30,8 +29,8 @@ from .element_access import ZERO_ELEMENT
 from .fill import write_copy
 from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
 from .polls import Polls, reacquire_gil
+from .sites import CheckSite, Problem
 from .stack_use import StackCheck, frame_address, stack_limit
-from .steps import CheckSite, Problem
 from .writer import I8, I64, PTR, Argument, FunctionWriter, Register, constant
 
 ON_STACK: Final = 2048
@@ -140,9 +139,7 @@ def _kernel(
         chain = w.allocate(PTR, align=8)
         w.store(constant(PTR, 0), chain)
         leave = _giving_back(shared, w, chain, leave)
-    made = [i for body in bodies_of(function) for i in body.block.instructions]
-    room = block_bytes_of(made)
-    k = FunctionEmitter(shared, w, report, [frame], limit, leave, addresses, checks, room, chain)
+    k = FunctionEmitter(shared, w, report, [frame], limit, leave, addresses, checks, chain)
     if shared.process is not None and shared.polls:
         k.polls = Polls.begin(
             shared.module, w, report, checks, shared.process, function, is_called=is_called

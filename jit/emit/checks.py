@@ -24,7 +24,7 @@ from ...core.host_calls import failed_with
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.byte_memory import stop_message
 from ...core.types import written
-from .steps import CheckSite, Problem
+from .sites import CheckSite, Problem
 from .writer import I64, FunctionWriter, Register, constant
 
 

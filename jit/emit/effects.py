@@ -16,7 +16,7 @@ from ...core.location import located
 from ...core.ops.effects import Check, Print
 from .function_emitter import FunctionEmitter
 from .polls import reacquire_gil
-from .steps import CheckSite, PrintSite, Problem
+from .sites import CheckSite, PrintSite, Problem
 from .structured_ops import as_i1
 from .writer import I32, I64, Register, constant
 

@@ -2,7 +2,7 @@
 
 | lanes lie                          | read                     | written                   |
 |------------------------------------|--------------------------|---------------------------|
-| all on one element                 | one scalar               | joined, then one scalar   |
+| all on one element                 | one scalar               | one scalar                |
 | one after the other                | one vector, masked       | one or two plain vectors  |
 | backwards                          | one vector, reversed     | the same                  |
 | at a constant distance             | scalar by scalar         | scalar by scalar          |
@@ -18,9 +18,8 @@ from functools import cache
 from typing import Final
 
 from ...core.lazy_dataclass import dataclass
-from ...core.ops.combinator import Combinator
 from ...core.types import DType
-from .elements import add_compensated, combine, identity, memory_type, pack, reduce_lanes, unpack
+from .elements import memory_type, pack, unpack
 from .values import YMM_BYTES, ZMM_BYTES
 from .writer import (
     I8,
@@ -35,7 +34,7 @@ from .writer import (
 )
 
 ZERO_ELEMENT: Final = Register("@nothing", PTR)
-"""A vector of zeros, which every module with nests defines by `define_zero_element`."""
+"""A vector of zeros, which every module with kernels defines by `define_zero_element`."""
 
 
 def define_zero_element(module: ModuleWriter) -> None:
@@ -114,83 +113,19 @@ def load_elements(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     return _read_anywhere(w, at, lanes)
 
 
-def store_elements(
-    w: FunctionWriter,
-    at: Pointers,
-    value: Register,
-    lanes: Lanes,
-    combinator: Combinator | None,
-    joins: bool,
-) -> None:
-    """Store the elements, combined with those in memory if `joins`; inactive or out-of-bounds lanes write nothing."""
-    joined = combinator if joins else None
+def store_elements(w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes) -> None:
+    """Store the elements; inactive or out-of-bounds lanes write nothing, and of one element the last lane's stays."""
     if not at.varies:
-        _write_one(w, at, _one_value(w, value, at.dtype, lanes, combinator), joined)
+        last = value if value.type.lanes == 1 else w.extract(value, lanes.active - 1)
+        _write_one(w, at, last)
     elif lanes.count == 1:
-        _write_one(w, at, value, joined)
+        _write_one(w, at, value)
     elif at.offsets is None and at.stride == 1:
-        _write_consecutive(w, at, w.splat(value, lanes.count), lanes, joined)
+        _write_consecutive(w, at, w.splat(value, lanes.count), lanes)
     elif at.offsets is None and at.stride == -1 and at.condition is None:
-        _write_backwards(w, at, w.splat(value, lanes.count), lanes, joined)
+        _write_backwards(w, at, w.splat(value, lanes.count), lanes)
     else:
-        _write_by_lane(w, at, w.splat(value, lanes.count), lanes, joined)
-
-
-def write_compensated(
-    w: FunctionWriter,
-    at: Pointers,
-    correction: Pointers,
-    value: Register,
-    lanes: Lanes,
-) -> None:
-    """Add to the elements, and what rounding cuts off from them to their corrections, which lie as they do."""
-    if at.varies and lanes.count > 1:
-        if at.offsets is None and at.stride == 1:
-            _add_consecutive(w, at, correction, w.splat(value, lanes.count), lanes)
-            return
-        value = w.splat(value, lanes.count)
-        pairs = zip(_by_lane(w, at, lanes), _by_lane(w, correction, lanes), strict=True)
-        for lane, (one, other) in enumerate(pairs):
-            _add_one(w, one, other, w.extract(value, lane))
-        return
-    if not at.varies:
-        value = _one_value(w, value, at.dtype, lanes, Combinator.ADD)
-    _add_one(w, at, correction, value)
-
-
-def _add_one(w: FunctionWriter, at: Pointers, correction: Pointers, value: Register) -> None:
-    if at.condition is None:
-        _add_at(w, at, correction, value)
-    else:
-        with w.when(at.condition):
-            _add_at(w, at, correction, value)
-
-
-def _add_at(w: FunctionWriter, at: Pointers, correction: Pointers, value: Register) -> None:
-    type = at.element
-    old, cut = (w.load(where.pointer, type) for where in (at, correction))
-    total, rest = add_compensated(w, old, cut, value)
-    w.store(total, at.pointer)
-    w.store(rest, correction.pointer)
-
-
-def _add_consecutive(
-    w: FunctionWriter,
-    at: Pointers,
-    correction: Pointers,
-    value: Register,
-    lanes: Lanes,
-) -> None:
-    type, mask = at.element.with_lanes(lanes.count), _mask(w, at, lanes)
-    if mask is None:
-        old, cut = w.load(at.pointer, type), w.load(correction.pointer, type)
-    else:
-        zero = constant(type, 0)
-        old = w.masked_load(at.pointer, mask, zero)
-        cut = w.masked_load(correction.pointer, mask, zero)
-    total, rest = add_compensated(w, old, cut, value)
-    _write_consecutive(w, at, total, lanes, None)
-    _write_consecutive(w, correction, rest, lanes, None)
+        _write_by_lane(w, at, w.splat(value, lanes.count), lanes)
 
 
 # Reading.
@@ -273,97 +208,42 @@ def _read_anywhere(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
 # Writing.
 
 
-def _one_value(
-    w: FunctionWriter, value: Register, dtype: DType, lanes: Lanes, combinator: Combinator | None
-) -> Register:
-    """The value for the one element that all lanes write: joined, or the last one's."""
-    if value.type.lanes == 1:
-        return value
-    if combinator is None:
-        return w.extract(value, lanes.active - 1)
-    if lanes.mask is not None:
-        value = w.select(lanes.mask, value, identity(combinator, dtype, lanes.count))
-    return reduce_lanes(w, combinator, dtype, value)
-
-
-def _joined(
-    w: FunctionWriter, dtype: DType, joined: Combinator | None, stored: Register, value: Register
-) -> Register:
-    if joined is None:
-        return pack(w, value, dtype)
-    return pack(w, combine(w, joined, dtype, unpack(w, stored, dtype), value), dtype)
-
-
-def _write_one(w: FunctionWriter, at: Pointers, value: Register, joined: Combinator | None) -> None:
+def _write_one(w: FunctionWriter, at: Pointers, value: Register) -> None:
+    stored = pack(w, value, at.dtype)
     if at.condition is not None:
         with w.when(at.condition):
-            _write_at(w, at, at.pointer, value, joined)
+            w.store(stored, at.pointer)
     else:
-        _write_at(w, at, at.pointer, value, joined)
+        w.store(stored, at.pointer)
 
 
-def _write_at(
-    w: FunctionWriter, at: Pointers, pointer: Register, value: Register, joined: Combinator | None
-) -> None:
-    stored = value if joined is None else w.load(pointer, at.element)
-    w.store(_joined(w, at.dtype, joined, stored, value), pointer)
-
-
-def _write_consecutive(
-    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
-) -> None:
+def _write_consecutive(w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes) -> None:
     condition = at.condition
     if condition is None:
-        _write_range(w, at, value, 0, lanes.active, joined)
+        _write_range(w, at, value, 0, lanes.active)
     elif condition.type.lanes == 1:
         with w.when(condition):
-            _write_range(w, at, value, 0, lanes.active, joined)
+            _write_range(w, at, value, 0, lanes.active)
     else:
         mask = _mask_of(w, condition, lanes)
         with w.when(
             w.reduce("or", mask)
         ):  # an address far outside is slow even if no lane is written
-            _write_masked(w, at, value, _unknown(w, mask), joined)
+            w.masked_store(pack(w, value, at.dtype), at.pointer, _unknown(w, mask))
 
 
-def _write_backwards(
-    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
-) -> None:
+def _write_backwards(w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes) -> None:
     last = offset_bytes(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
     backwards = Pointers(at.dtype, last, 1, None, None, True)
-    first = lanes.count - lanes.active
-    _write_range(w, backwards, _reverse(w, value), first, lanes.count, joined)
+    _write_range(w, backwards, _reverse(w, value), lanes.count - lanes.active, lanes.count)
 
 
-def _write_range(
-    w: FunctionWriter,
-    at: Pointers,
-    value: Register,
-    first: int,
-    end: int,
-    joined: Combinator | None,
-) -> None:
+def _write_range(w: FunctionWriter, at: Pointers, value: Register, first: int, end: int) -> None:
     """Store the lanes `first` … `end` - 1 of consecutive elements, the first lane's at the pointer."""
-    old = value
-    if joined is not None:
-        type = at.element.with_lanes(value.type.lanes)
-        if end - first == value.type.lanes:
-            old = w.load(at.pointer, type)
-        else:
-            mask = _lanes_from(first, end, value.type.lanes)
-            old = w.masked_load(at.pointer, mask, constant(type, 0))
-    stored = _joined(w, at.dtype, joined, old, value)
+    stored = pack(w, value, at.dtype)
     for lane, count in _pieces(first, end):
         pointer = offset_bytes(w, at.pointer, lane * at.dtype.bytes)
         w.store(w.subvector(stored, lane, count), pointer)
-
-
-def _write_masked(
-    w: FunctionWriter, at: Pointers, value: Register, mask: Register, joined: Combinator | None
-) -> None:
-    type = at.element.with_lanes(value.type.lanes)
-    old = value if joined is None else w.masked_load(at.pointer, mask, constant(type, 0))
-    w.masked_store(_joined(w, at.dtype, joined, old, value), at.pointer, mask)
 
 
 def _pieces(first: int, end: int) -> list[tuple[int, int]]:
@@ -380,11 +260,9 @@ def _pieces(first: int, end: int) -> list[tuple[int, int]]:
     return [(first, whole), (end - last, last)]
 
 
-def _write_by_lane(
-    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
-) -> None:
+def _write_by_lane(w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes) -> None:
     for lane, one in enumerate(_by_lane(w, at, lanes)):
-        _write_one(w, one, w.extract(value, lane), joined)
+        _write_one(w, one, w.extract(value, lane))
 
 
 def _by_lane(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Iterator[Pointers]:

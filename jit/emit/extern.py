@@ -15,7 +15,7 @@ from ...core.errors import UnsupportedError
 from ...core.ir import Function
 from .function_emitter import ProgramContext
 from .polls import reacquire_gil
-from .steps import CheckSite, Problem
+from .sites import CheckSite, Problem
 from .writer import I32, I64, PTR, Argument, constant
 
 PREFIX: Final = "extern."

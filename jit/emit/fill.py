@@ -16,8 +16,7 @@ from .element_access import (
     store_elements,
 )
 from .elements import add_compensated, corrected, memory_type, pack, splat_element
-from .loops import LoopBody, LoopStep, write_loop
-from .steps import LoopShape
+from .loops import LoopBody, LoopShape, LoopStep, write_loop
 from .values import ZMM_BYTES
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
 
@@ -90,7 +89,7 @@ class _FoldBlock(_Buffers):
         value, total, rest = (load_elements(w, at, lanes) for at in spots)
         stored = constant(value.type, 0), *add_compensated(w, total, rest, value)
         for at, register in zip(spots, stored, strict=True):
-            store_elements(w, at, register, lanes, None, False)
+            store_elements(w, at, register, lanes)
         return list(totals)
 
 
@@ -98,7 +97,7 @@ class _AddCorrections(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
         total, rest = (load_elements(w, at, lanes) for at in spots[1:])
-        store_elements(w, spots[0], corrected(w, total, rest), lanes, None, False)
+        store_elements(w, spots[0], corrected(w, total, rest), lanes)
         return list(totals)
 
 

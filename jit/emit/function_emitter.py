@@ -24,19 +24,16 @@ from ...core.kernels.ops import is_kernel
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.schedule.live_ranges import replaced_operands
-from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
 from .alignment import allocate_aligned
 from .checks import Checks
-from .element_access import ZERO_ELEMENT
 from .elements import memory_type
-from .nest_plan import splat_read
 from .polls import Polls
+from .sites import CheckSite, PrintSite
 from .stack_use import StackCheck
-from .steps import CheckSite, PrintSite
-from .writer import I8, FunctionWriter, ModuleWriter, Register
+from .writer import FunctionWriter, ModuleWriter, Register
 
 INLINE_BYTES: Final = 4096
 """Constants up to this size stand in the text, of which LLVM reads a MiB in 19 ms; larger ones are memory that the text
@@ -146,7 +143,6 @@ _VARIABLE: Final = 8
 class FunctionEmitter:
     """Emits one function of the program, block by block.
 
-    `block_bytes` is the room that its groups need for blocks of rows (`contraction`).
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
     functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is
     given back then, in functions that have such.  `polls` writes those of the function, if the program polls.
@@ -160,12 +156,9 @@ class FunctionEmitter:
     leave: Callable[[Register], None]
     addresses: dict[Value, Register]
     checks: Checks
-    block_bytes: int
     chain: Register | None = None
     polls: Polls | None = None
     homes: dict[Value, _Home] = field(default_factory=dict[Value, _Home])
-    rooms: dict[str, Register] = field(default_factory=dict[str, Register])
-    """Those of blocks of rows, by the LLVM function."""
 
     @property
     def frame(self) -> BlockBuffers:
@@ -186,10 +179,7 @@ class FunctionEmitter:
     def bases(self, instruction: Instruction) -> list[Register]:
         """The addresses of the operands, of the outputs, whose results are given theirs, and of scratch buffers."""
         results = self.place_results(instruction)
-        if is_loops(instruction):
-            others = instruction.op.outputs[len(results) :]
-            results += [results[written.within or 0] for written in others]
-        operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
+        operands = map(self.address, instruction.operands)
         scratch = instruction.placement.scratch
         return [*operands, *results, *(self.in_arena(place.offset) for place in scratch)]
 
@@ -204,7 +194,7 @@ class FunctionEmitter:
                 self.addresses[result] = self.address(base)
             else:
                 self.addresses[result] = self._place(result, place)
-            if place.space not in ("output", "block"):
+            if place.space != "output":
                 frame = self.frame if len(self.frames) > 1 else None
                 self.homes[result] = _Home(frame, place, (self.w.name, self.w.block))
         return [self.addresses[result] for result in instruction.results]
@@ -233,19 +223,6 @@ class FunctionEmitter:
             self.addresses[value] = self.shared.constant(literal)
         return self.addresses[value]
 
-    def _room(self) -> Register:
-        """That of blocks of rows, on the stack."""
-        if self.w.name not in self.rooms:
-            self.rooms[self.w.name] = self.w.allocate(I8, self.block_bytes)
-        return self.rooms[self.w.name]
-
-    def _operand(self, instruction: Instruction, number: int) -> Register:
-        """The address of an operand; any for a splat whose one element stands in the text of the nest."""
-        value = instruction.operands[number]
-        if is_loops(instruction) and splat_read(value, instruction.op.accesses[number]):
-            return ZERO_ELEMENT
-        return self.address(value)
-
     def _place(self, result: Value, place: Place) -> Register:
         match place.space:
             case "output":
@@ -253,8 +230,6 @@ class FunctionEmitter:
             case "register" if self.frame.variables is None:
                 dtype = result.tensor.dtype
                 return self.w.allocate(memory_type(dtype), align=dtype.bytes)
-            case "block":
-                return self.w.offset(self._room(), place.offset)
             case _:
                 found = self.frame.address(self.w, place)
                 assert found is not None
@@ -265,14 +240,11 @@ def _updated(instruction: Instruction) -> Sequence[Value | None]:
     """For each result the base in whose place it is updated, if both have the same: then both have one address."""
     if instruction.op.is_structured:
         return replaced_operands(instruction)
-    if is_kernel(instruction):
-        copied = copied_operands(instruction)
-        numbers = [copied.get(result.index) for result in instruction.results]
-        return [None if n is None else base_of(instruction.operands[n]) for n in numbers]
-    if not is_loops(instruction):
+    if not is_kernel(instruction):
         return [None] * len(instruction.results)
-    inits = [written.init for written in instruction.op.own_outputs]
-    return [None if init is None else base_of(instruction.operands[init]) for init in inits]
+    copied = copied_operands(instruction)
+    numbers = [copied.get(result.index) for result in instruction.results]
+    return [None if n is None else base_of(instruction.operands[n]) for n in numbers]
 
 
 def _place_of(base: Value) -> Place | None:

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from ...core.ir import Block, Instruction, Value
 from ...core.kernels.ops import IndexedAccess, buffer_of
 from ...core.lazy_dataclass import dataclass
-from ...core.types import TensorType
-from .addresses import strides
+from ...core.types import Shape, TensorType
 
 
 @dataclass(eq=False, slots=True)
@@ -99,3 +98,13 @@ def lane_stride(tensor: TensorType, steps: Sequence[int]) -> int:
 
 _COMPUTED: Final = 0.5
 """Behind the index of the loop that it is computed in, before those of loops inside."""
+
+
+def strides(shape: Shape) -> tuple[int, ...]:
+    """Elements from one index to the next, per axis, row-major."""
+    found: list[int] = []
+    stride = 1
+    for extent in reversed(shape):
+        found.append(stride)
+        stride *= extent
+    return tuple(reversed(found))

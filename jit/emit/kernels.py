@@ -58,7 +58,7 @@ from .indices import add_constant, is_inside, multiply_constant
 from .kernel_addresses import AccessAddress, AddressSum, addresses_in, lane_stride
 from .parallel import ParallelLoops
 from .scalar import write_scalar
-from .steps import CheckSite
+from .sites import CheckSite
 from .values import YMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant, constants
 
@@ -263,7 +263,7 @@ def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:
     value = k.values[instruction.operands[0]]
     lanes = value.type.lanes
     at = k.pointer(instruction)
-    store_elements(k.w, at, value, Lanes(lanes, instruction.op.active or lanes), None, False)
+    store_elements(k.w, at, value, Lanes(lanes, instruction.op.active or lanes))
 
 
 def _write_load_where(k: _KernelWriter, instruction: Instruction[LoadWhere]) -> None:
@@ -277,7 +277,7 @@ def _write_store_where(k: _KernelWriter, instruction: Instruction[StoreWhere]) -
     op, lanes = instruction.op, instruction.op.lanes or 1
     at = k.pointer(instruction, _condition(k, instruction.operands[0]))
     value = k.values[instruction.operands[1]]
-    store_elements(k.w, at, value, Lanes(lanes, op.active or lanes), None, False)
+    store_elements(k.w, at, value, Lanes(lanes, op.active or lanes))
 
 
 def _condition(k: _KernelWriter, value: Value) -> Register | None:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.ir import Block, Instruction
-from ...core.schedule.ops import is_loops
 from .calls import handing_over
 from .checks import Checks
 from .function_emitter import FunctionEmitter
@@ -30,7 +29,7 @@ _LEAST_PARTS: Final = 4
 
 
 def parts_of(block: Block, size_of: Callable[[Instruction], int]) -> list[Sequence[Instruction]]:
-    """The instructions of a block but the terminator, in parts that keep groups together; one part if it is short.
+    """The instructions of a block but the terminator, in parts; one part if it is short.
 
     `size_of` is how many instructions stand in the function for one: those in its body too, unless that is another's.
     """
@@ -39,14 +38,11 @@ def parts_of(block: Block, size_of: Callable[[Instruction], int]) -> list[Sequen
     if sum(sizes) < _LEAST_PARTS * PART:
         return [instructions]
     found: list[list[Instruction]] = [[]]
-    group, size = -1, 0
+    size = 0
     for instruction, added in zip(instructions, sizes, strict=True):
-        joins = is_loops(instruction) and instruction.op.group == group >= 0
-        if size >= PART and not joins and not instruction.op.needs_no_code:
+        if size >= PART and not instruction.op.needs_no_code:
             found.append([])
             size = 0
-        if is_loops(instruction):
-            group = instruction.op.group
         found[-1].append(instruction)
         size += added
     return list(found)

@@ -1,8 +1,8 @@
 """Emits a scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
 
 1. The kernel is written, then every function that it or another one calls (`calls`).
-2. Instructions of a block are written in order, consecutive nests together (groups share a loop); the bodies of
-   structured instructions where they are met (`structured_ops`).
+2. Instructions of a block are written in order, the bodies of structured instructions where they are met
+   (`structured_ops`).
 3. The kernel returns 0, or the number of the check that failed (see `checks`).
 
 Constants of more than a few kilobytes are not part of the text: they are symbols, whose data `EmittedProgram`
@@ -47,14 +47,11 @@ from ...core.ops.terminators import Return
 from ...core.schedule.ops import (
     Empty,
     Gemm,
-    Loops,
     ScheduledArgSort,
     ScheduledScan,
-    is_loops,
 )
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
-from ...core.schedule.shared_loops import is_job
 from ...core.schedule.switches import is_enabled
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
@@ -87,14 +84,12 @@ from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .kernels import write_kernel
 from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_function
 from .matrix_products import SYMBOL, write_gemm
-from .nest_groups import write_nests
 from .parallel import ParallelLoops
-from .parallel_nests import SharedNests
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
+from .sites import CheckSite, PrintSite
 from .sorting import write_argsort
 from .stack_use import STACK_BYTES, stack_use
-from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, PTR, Argument, ModuleWriter, constant
 
@@ -224,39 +219,23 @@ def _write_entry(k: FunctionEmitter, function: Function) -> Iterator[Block]:
 
 def _write_block(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Iterator[Block]:
     """The instructions of a block; a body inside is given out to be written before going on."""
-    pending: list[Instruction[Loops]] = []
     for instruction in instructions:
         op = instruction.op
-        if is_loops(instruction):
-            pending.append(instruction)
-            continue
-        if not op.needs_no_code:
-            _write_nests(k, pending)
-            pending = []
         write = WRITERS.get(type(op))
         if write is None:
             raise InternalError(f"{op.name} cannot stand in stage schedule")
         if op.is_structured:
-            _pay_for(k, [instruction])
+            _pay_for(k, instruction)
             yield from write(k, instruction) or ()
         else:
-            with _paying_for(k, [instruction]):
+            with _paying_for(k, instruction):
                 write(k, instruction)
-    _write_nests(k, pending)
-
-
-def _write_nests(k: FunctionEmitter, nests: Sequence[Instruction[Loops]]) -> None:
-    """Consecutive nests together."""
-    with _paying_for(k, nests):
-        parallel = _parallel_loops(k.shared) if any(map(is_job, nests)) else None
-        jobs = SharedNests(parallel) if parallel is not None else None
-        write_nests(k.w, nests, k.bases, k.checks, jobs)
 
 
 @contextmanager
-def _paying_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Generator[None]:
-    """Poll before instructions that exceed the poll budget, and in their loops if these are long."""
-    nanoseconds = _pay_for(k, instructions)
+def _paying_for(k: FunctionEmitter, instruction: Instruction) -> Generator[None]:
+    """Poll before an instruction that exceeds the poll budget, and in its loops if these are long."""
+    nanoseconds = _pay_for(k, instruction)
     if k.polls is None:
         yield
         return
@@ -264,11 +243,11 @@ def _paying_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Gene
         yield
 
 
-def _pay_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> int:
-    """Poll if these instructions are to pay for themselves and those that follow; for how many nanoseconds."""
+def _pay_for(k: FunctionEmitter, instruction: Instruction) -> int:
+    """Poll if an instruction is to pay for itself and those that follow; for how many nanoseconds."""
     if k.polls is None:
         return 0
-    nanoseconds = sum(map(k.polls.safepoints.before, instructions))
+    nanoseconds = k.polls.safepoints.before(instruction)
     if nanoseconds:
         k.polls.spend(nanoseconds)
     return nanoseconds
@@ -420,7 +399,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     Yield: write_yield,
     Return: _write_return,
 }
-"""How each op of stage schedule but `loops` is written; those with bodies give out the blocks in them."""
+"""How each op is written that stands in a scheduled function; those with bodies give out the blocks in them."""
 
 
 __all__ = ["INLINE_BYTES", "MOST_OPTIMIZED_LOOPS", "CheckSite", "EmittedProgram", "emit_program"]

@@ -23,9 +23,8 @@ from .element_access import (
 )
 from .elements import combine, corrected, identity, memory_type, normalized
 from .indices import multiply_constant
-from .loops import LoopBody, LoopStep, write_loop
+from .loops import LoopBody, LoopShape, LoopStep, write_loop
 from .math.floats import two_sum
-from .steps import LoopShape
 from .values import ZMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -111,7 +110,7 @@ class _Along(LoopBody):
         w, op, dtype = rows.w, rows.op, rows.type.dtype
         source, target = self._spots(step.index)
         joined = combine(w, op.combinator, dtype, total, load_elements(w, source, self.lanes))
-        store_elements(w, target, total if op.exclusive else joined, self.lanes, None, False)
+        store_elements(w, target, total if op.exclusive else joined, self.lanes)
         return [joined]
 
     def write_blocks(self, extent: int, zero: Register) -> None:
@@ -152,7 +151,7 @@ class _Along(LoopBody):
             joined = value if inner is None else w.fadd(inner, value)
             shown = inner if op.exclusive else joined
             running = before if shown is None else w.fadd(before, shown)
-            store_elements(w, target, running, self.lanes, None, False)
+            store_elements(w, target, running, self.lanes)
             inner = joined
         assert inner is not None
         total, cut = two_sum(w, total, inner)

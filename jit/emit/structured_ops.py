@@ -21,7 +21,7 @@ from .elements import memory_type, unpack
 from .fill import write_copy
 from .function_emitter import BlockBuffers, FunctionEmitter
 from .indices import multiply_constant
-from .steps import CheckSite, Problem
+from .sites import CheckSite, Problem
 from .writer import I8, I64, OpenLoop, Register, constant
 
 

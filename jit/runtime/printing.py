@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...core.host_calls import guarded, loaded
-from ..emit.steps import PrintSite
+from ..emit.sites import PrintSite
 
 _PRINTS: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
 

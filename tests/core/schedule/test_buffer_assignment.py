@@ -6,7 +6,7 @@ last written by the value that is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -38,8 +38,7 @@ from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import idle_outputs
 from nnkit.core.schedule.arena import aligned
-from nnkit.core.schedule.live_ranges import _group_ends, may_overwrite
-from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.live_ranges import may_overwrite
 from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.stage import Stage
@@ -60,23 +59,6 @@ def places(function: Function) -> dict[Value, Place]:
     }
 
 
-def groups(function: Function) -> Iterator[list[Instruction]]:
-    """Instructions that run at the same time: members of a group together, others alone."""
-    together: list[Instruction] = []
-    current = -1
-    for instruction in function.entry.instructions:
-        group = instruction.op.group if isinstance(instruction.op, Loops) else -1
-        if isinstance(instruction.op, Literal | ShapeCast):
-            continue
-        if together and group >= 0 and group == current:
-            together.append(instruction)
-            continue
-        if together:
-            yield together
-        together, current = [instruction], group
-    yield together
-
-
 def span(place: Place, value: Value) -> tuple[str, int, int]:
     """Space, first byte and end; outputs are spaces of their own."""
     if place.space == "output":
@@ -91,13 +73,9 @@ def overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
 def check_memory(function: Function) -> None:
     """Raises AssertionError when a value is overwritten while somebody needs it."""
     where = places(function)
-    order = list(groups(function))
-    born = {result: t for t, members in enumerate(order) for i in members for result in i.results}
-    dies: dict[Value, int] = {}
-    for t, members in enumerate(order):
-        for instruction in members:
-            for operand in instruction.operands:
-                dies[base_of(operand)] = t
+    order = [i for i in function.entry.instructions if not isinstance(i.op, Literal | ShapeCast)]
+    born = {result: t for t, instruction in enumerate(order) for result in instruction.results}
+    dies = {base_of(x): t for t, instruction in enumerate(order) for x in instruction.operands}
     values = list(where)
     for number, a in enumerate(values):
         for b in values[:number]:
@@ -112,23 +90,11 @@ def check_memory(function: Function) -> None:
         assert where[base_of(value)] == Place("output", number)
 
 
-def check_in_place(members: Sequence[Instruction], first: Value, second: Value) -> None:
+def check_in_place(instruction: Instruction, first: Value, second: Value) -> None:
     """The later value may take the room of the earlier one where each point touches one element only."""
-    producer = second.producer
-    assert producer is not None
-    readers = [i for i in members if first in {base_of(operand) for operand in i.operands}]
-    if not readers:
-        assert first.producer is not producer, "two results of one nest overlap"
-        assert producer not in members or first.producer not in members
-        return
-    assert may_overwrite(producer, second, first)
-    assert readers[-1] is producer
-    assert len(readers) == 1 or first.producer in members
-
-
-def test_aliases_between_its_members_do_not_end_a_group() -> None:
-    """A buffer that the first member reads lives until the last one is done with its last row."""
-    assert _group_ends([0, -1, 0, -1, -1, 1, 1, -1]) == [2, 1, 2, 3, 4, 6, 6, 7]
+    assert first.producer is not instruction, "two results of one nest overlap"
+    assert first in map(base_of, instruction.operands)
+    assert may_overwrite(instruction, second, first)
 
 
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]), st.booleans())

@@ -20,7 +20,7 @@ from nnkit.core.errors import (
     TrapError,
 )
 from nnkit.jit.emit.checks import error_of
-from nnkit.jit.emit.steps import CheckSite, Problem
+from nnkit.jit.emit.sites import CheckSite, Problem
 
 CASES: list[tuple[Problem, type[NNKitError], type[Exception], str]] = [
     (

@@ -9,7 +9,7 @@ import pytest
 
 from nnkit.core.ops import Print
 from nnkit.core.types import F32, TensorType
-from nnkit.jit.emit.steps import PrintSite
+from nnkit.jit.emit.sites import PrintSite
 from nnkit.jit.runtime.printing import print_function
 
 
