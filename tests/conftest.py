@@ -53,14 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
-@pytest.fixture(scope="module")
-def nests_stay() -> Iterator[None]:
-    """For tests of what is decided of nests, and of how jit writes them: none of these become kernels."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NNKIT_DISABLE", "nests")
-        yield
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _leave_out_of_collections_what_is_there() -> None:
     """The tests of one worker make millions of objects, and many tests collect garbage, which visits them all."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from nnkit.core.compute.bodies import base_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.ir import Builder, Instruction, Module, Value
+from nnkit.core.ir import Builder, Value
+from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.ops import is_kernel
 from nnkit.core.ops import (
     Add,
     Combinator,
@@ -24,8 +25,7 @@ from nnkit.core.ops import (
     Subtract,
     Transpose,
 )
-from nnkit.core.schedule.ops import Loops, compensated_outputs
-from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.ops import compensated_outputs
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F64, I32, TensorType
 from nnkit.core.verify import verify
@@ -39,37 +39,35 @@ from tests.core.compute.building import (
     softmax,
 )
 
-pytestmark = pytest.mark.usefixtures("nests_stay")
+from .decided import Decided, decided
 
 TARGET = Target(vector_bytes=64, l1_bytes=32 << 10, l2_bytes=1 << 20)
 
 
 @pytest.fixture(autouse=True)
 def _without_row_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups of nests that could be kernels as well (`test_row_kernels`)."""
-    monkeypatch.setenv("NNKIT_DISABLE", "rows,nests")
+    """Groups of nests that could be passes over rows as well (`test_row_kernels`)."""
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
 
 
-def scheduled(
-    build: Callable[..., Value | Sequence[Value]], *types: TensorType
-) -> list[Instruction]:
-    """The scheduled nests of a program, which must keep its results."""
+def scheduled(build: Callable[..., Value | Sequence[Value]], *types: TensorType) -> Decided:
+    """The nests of a program, as they are decided; its kernels must keep its results."""
     module = module_of(build, *types)
     arguments = arguments_for(module)
     expected = results(module, arguments)
-    for step in (generate_compute, fuse, lambda m: schedule(m, TARGET)):
+    for step in (generate_compute, fuse):
         step(module)
         verify(module)
+    found = decided(module, TARGET)
+    verify(module)
+    for kernel in filter(is_kernel, module.functions["main"].entry.instructions):
+        assert not list(accesses_outside(kernel.regions[0].entry))
     assert_close(expected, results(module, arguments))
-    return loops_in(module)
+    return found
 
 
-def loops_in(module: Module) -> list[Instruction]:
-    return [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Loops)]
-
-
-def groups(nests: Sequence[Instruction]) -> list[int]:
-    return [nest.op.group for nest in nests if isinstance(nest.op, Loops)]
+def groups(found: Decided) -> list[int]:
+    return [nest.group for nest in found.loops]
 
 
 def test_the_nests_of_softmax_share_the_loop_over_rows() -> None:
@@ -86,10 +84,10 @@ def test_rows_that_do_not_fit_are_not_grouped() -> None:
 
 def test_cross_entropy_and_its_gradient_are_one_walk_over_the_rows() -> None:
     nests = scheduled(cross_entropy_gradient, f32(256, 300), TensorType((256,), I32))
-    wide = [nest.op for nest in nests if isinstance(nest.op, Loops) and len(nest.op.extents) == 2]
+    wide = [op for op in nests.loops if len(op.extents) == 2]
     assert len(wide) >= 3
     assert {op.group for op in wide} == {0}
-    together = [nest.op for nest in nests if isinstance(nest.op, Loops) and nest.op.group == 0]
+    together = [op for op in nests.loops if op.group == 0]
     assert all(op.extents[op.order[0]] == 256 and op.vector != op.order[0] for op in together)
     assert all(op.accumulators == 1 for op in together if len(op.order) == 1)
 
@@ -149,9 +147,7 @@ def test_sums_that_are_finished_behind_the_group_are_not_read_in_it(rows: int, s
 
     shapes = (rows, summed, 10), (rows, 10, 10)
     nests = scheduled(build, *(TensorType(shape, F64) for shape in shapes))
-    (late,) = (
-        nest for nest in nests if isinstance(nest.op, Loops) and compensated_outputs(nest.op)
-    )
-    assert isinstance(late.op, Loops)
-    readers = [nest for nest in nests if late.result in map(base_of, nest.operands)]
-    assert readers and all(group != late.op.group or group < 0 for group in groups(readers))
+    (late,) = (n for n, op in enumerate(nests.loops) if compensated_outputs(op))
+    readers = [op for op, read in zip(nests.loops, nests.reads, strict=True) if late in read]
+    group = nests.loops[late].group
+    assert readers and all(reader.group != group or group < 0 for reader in readers)

@@ -211,9 +211,7 @@ def test_active_lanes_alone_are_stored(source: DType, dtype: DType, cpu: str) ->
                     numbers = w.lane_numbers("i64", lanes.count)
                     condition = w.icmp("eq", numbers, constant(numbers.type, only))
                 value = narrowed(w, x, source, dtype)
-                store_elements(
-                    w, pointers(target, dtype, backwards, condition), value, lanes, None, False
-                )
+                store_elements(w, pointers(target, dtype, backwards, condition), value, lanes)
 
             functions[name] = emit
     calls = compiled(engine_for(cpu), functions)
