@@ -1,6 +1,7 @@
 """Whether code can be run where it was not asked for: it ends, cannot fail and has no effects.
 
-So a branch can be run for elements of a batch that take the other one.
+So a branch can be run for elements of a batch that take the other one.  Matrix products and functions
+of matrices cannot: what is not finite for those elements stays so where derivatives multiply it with zeros and sum.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from ..ir import Effect, Instruction, Module, Region
 from ..ir.surgery import walk
 from ..lazy_dataclass import dataclass
 from ..ops.flows import Role, flows_in, structured, trips_of
+from ..ops.forms import Bilinear
 from ..types import TensorType
 
 
@@ -77,6 +79,8 @@ def _is_total(instruction: Instruction) -> bool:
     if op.effect & Effect.CALL:
         return op.called is not None
     if op.effect or (op.can_fail() and not op.is_terminator):
+        return False
+    if op.calls_lapack or isinstance(op, Bilinear):
         return False
     # the number of an iteration is right in each
     return all(x.producer is None for x in op.trusted(instruction.operands))

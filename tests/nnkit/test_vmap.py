@@ -104,6 +104,16 @@ def updated(x: Rep[Vector]) -> Rep[Vector]:
     return array[...] * 2.0
 
 
+def guarded(x: Rep[Vector]) -> Rep[Number]:
+    """What one side is for the elements of the other is not finite, in matrix products and functions of matrices."""
+    m = x.reshape(2, 2)
+    return nk.cond(
+        nk.abs(nk.linalg.det(m)) > 0.1,
+        lambda: nk.linalg.solve(m, nk.log(x[:2]) @ m).sum(),
+        lambda: x.sum() ** 2.0,
+    )
+
+
 PROGRAMS: dict[str, tuple[Any, Array]] = {
     "elementwise": (nk.fn(Number)(lambda x: nk.exp(x) * nk.sin(x)), numbers(5)),
     "reductions": (nk.fn(Vector)(lambda x: nk.softmax(x).max() + nk.logsumexp(x)), numbers(4, 3)),
@@ -115,6 +125,7 @@ PROGRAMS: dict[str, tuple[Any, Array]] = {
     "recursion": (nk.fn(Number)(lambda x: power(x, (x * 4.0).cast(i32))), np.array([0.9, -1.0, 1.3, 2.1])),
     "nested": (nk.fn(Number)(nested), np.array([0.7, -2.0, 0.45, 3.0])),
     "updates": (nk.fn(Vector)(updated), numbers(4, 3)),
+    "guarded": (nk.fn(Vector)(guarded), np.array([[2.0, 1, 1, 3], [-1, -2, 2, 4], [1, 3, 2, 1], [0, 0, 0, 0]])),
     "sorted rows": (nk.fn(Vector)(lambda x: nk.take(x, x.argmax(0)) * x), numbers(4, 3)),
 }  # fmt: skip
 
