@@ -44,7 +44,7 @@ from .core.ops import (
 from .core.ops.forms import Elementwise, check_kind
 from .core.types import BOOL, Array, DType, Kind, TensorType
 from .staging.primitive import checked_rank, kinds_of, literal, located
-from .staging.rep_base import is_number, list_error
+from .staging.rep_base import REFLECTED, is_number, list_error
 from .staging.spec import is_tuple
 from .staging.tracebacks import public_methods
 
@@ -256,7 +256,7 @@ class TensorOperators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is the operator; other ufuncs of NumPy compute with the array, and return one."""
-        name = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
+        name = REFLECTED.get(ufunc) if method == "__call__" and not options else None
         if name is not None and len(inputs) == 2 and not isinstance(inputs[0], TensorOperators):
             return getattr(inputs[1], name)(inputs[0])
         if any(isinstance(one, TensorOperators) for one in options.get("out", ())):
@@ -265,30 +265,6 @@ class TensorOperators:
             )
         arrays = [np.asarray(one) if isinstance(one, TensorOperators) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
-
-
-_REFLECTED: Mapping[Any, str] = {
-    np.add: "__radd__",
-    np.subtract: "__rsub__",
-    np.multiply: "__rmul__",
-    np.true_divide: "__rtruediv__",
-    np.floor_divide: "__rfloordiv__",
-    np.remainder: "__rmod__",
-    np.power: "__rpow__",
-    np.matmul: "__rmatmul__",
-    np.bitwise_and: "__rand__",
-    np.bitwise_or: "__ror__",
-    np.bitwise_xor: "__rxor__",
-    np.left_shift: "__rlshift__",
-    np.right_shift: "__rrshift__",
-    np.less: "__gt__",
-    np.less_equal: "__ge__",
-    np.greater: "__lt__",
-    np.greater_equal: "__le__",
-    np.equal: "__eq__",
-    np.not_equal: "__ne__",
-}
-"""What an operator of NumPy with an array on its left asks the tensor on its right."""
 
 
 _OF_FLOATS: Mapping[type[Op], str] = {FloorDivide: "`np.floor(x / y)` of floats"}

@@ -6,7 +6,7 @@ take the element type of the tensor beside them; concrete tensors and arrays bec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
@@ -50,7 +50,7 @@ from .indexing import without_new_axes
 from .leafwise import is_aggregate, is_operand, staged_leafwise, staged_leafwise_unary
 from .methods import Methods
 from .primitive import INTEGERS_OF_NUMPY, dtype_error, rank_error, staging_error
-from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
+from .rep_base import REFLECTED, constant_of, help_for_missing, is_number, rep_of, value_of
 from .rep_text import described, instead_of, not_there, numpy_words, offered
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
@@ -440,7 +440,7 @@ class Rep(Methods):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + rep` is a ufunc of NumPy; others have no value to work on."""
-        operator = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
+        operator = REFLECTED.get(ufunc) if method == "__call__" and not options else None
         if operator is None or isinstance(inputs[0], Rep):
             raise not_there(f"np.{ufunc.__name__}", instead_of(self, ufunc.__name__))
         return getattr(inputs[1], operator)(inputs[0])
@@ -464,28 +464,6 @@ _UNKNOWN = ("numpy", "item", "tolist")
 """What only a concrete tensor has."""
 _OF_TENSORS = ("shape", "size", "ndim")
 """What tuples and structs do not have."""
-_REFLECTED: Mapping[Any, str] = {
-    np.add: "__radd__",
-    np.subtract: "__rsub__",
-    np.multiply: "__rmul__",
-    np.true_divide: "__rtruediv__",
-    np.floor_divide: "__rfloordiv__",
-    np.remainder: "__rmod__",
-    np.power: "__rpow__",
-    np.matmul: "__rmatmul__",
-    np.bitwise_and: "__rand__",
-    np.bitwise_or: "__ror__",
-    np.bitwise_xor: "__rxor__",
-    np.left_shift: "__rlshift__",
-    np.right_shift: "__rrshift__",
-    np.less: "__gt__",
-    np.less_equal: "__ge__",
-    np.greater: "__lt__",
-    np.greater_equal: "__le__",
-    np.equal: "__eq__",
-    np.not_equal: "__ne__",
-}
-"""What an operator of NumPy with an array on its left asks the Rep on its right."""
 
 
 def _spread(given: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -7,10 +7,11 @@ registered by `nnkit.reps`, and so are the functions that methods stand for.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import singledispatch
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+import numpy as np
 from typing_extensions import TypeIs
 
 from ..core.errors import InternalError, NNKitError
@@ -77,3 +78,27 @@ def list_error(other: object) -> NNKitError:
 def is_number(value: object) -> TypeIs[float]:
     """Whether it is a Python number, or one computed from sizes, which has no element type of its own."""
     return isinstance(value, bool | int | float | SymbolicNumber)
+
+
+REFLECTED: Final[Mapping[Any, str]] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+"""What an operator of NumPy with an array on its left asks the operand on its right."""
