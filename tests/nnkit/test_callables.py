@@ -18,7 +18,6 @@ from nnkit import (
     Scalar,
     Struct,
     Tensor1D,
-    Tensor2D,
     build,
     const,
     f32,
@@ -30,34 +29,12 @@ from nnkit import (
     tup,
 )
 
-F1, F2 = Tensor1D[f32], Tensor2D[f32]
-
-
-class Layer(Struct):
-    w: Field[Tensor2D[f32]]
-    b: Field[Tensor1D[f32]]
+from .called_functions import F1, F2, Layer, importable, layer, ones, values
 
 
 class Network(Struct):
     first: Field[Layer]
     scale: Field[Scalar[f32]]
-
-
-def ones(*shape: int) -> Any:
-    return np.ones(shape, np.float32)
-
-
-def values(result: Any) -> Any:
-    return np.asarray(result).tolist()
-
-
-def layer() -> Layer:
-    return Layer(ones(2, 3), np.arange(3, dtype=np.float32))
-
-
-@staged
-def importable(x: Rep[F1]) -> Rep[F1]:
-    return x + 1.0
 
 
 # ------------------------------------------------------------------------------------- tracing, specialising

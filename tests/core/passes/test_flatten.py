@@ -18,11 +18,8 @@ from nnkit.core.passes import Flatten, Inline, apply_pass
 from nnkit.core.passes.flatten import MOST_LEAVES, flat_type
 from nnkit.core.text.declarations import print_declaration
 from nnkit.core.types import (
-    F32,
-    I32,
     VOID,
     FunctionType,
-    StructType,
     TensorType,
     TupleType,
     Type,
@@ -38,19 +35,8 @@ from tests.core.passes.laws import (
     parsed,
     special,
 )
+from tests.core.passes.nested_types import DEEP, PAIR, POINT, N, X, swap
 from tests.programs import flat, same_bits
-
-X = TensorType((11,), F32)
-N = TensorType((9,), I32)
-PAIR = TupleType((X, X))
-POINT = StructType("Point", (("x", X), ("n", N)))
-DEEP = TupleType((POINT, VOID, TupleType((X, POINT))))
-
-
-def swap(b: Builder, pair: Value) -> Value:
-    """(x, y) to (y, x)."""
-    x, y = (b.emit(Extract((index,)), pair) for index in (0, 1))
-    return b.emit(Aggregate(PAIR), y, x)
 
 
 def test_flat_signatures() -> None:

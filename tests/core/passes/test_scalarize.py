@@ -5,30 +5,11 @@ from __future__ import annotations
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import Add, Aggregate, Exp, Extract
 from nnkit.core.passes import Scalarize, apply_pass
-from nnkit.core.types import (
-    F32,
-    I32,
-    VOID,
-    StructType,
-    TensorType,
-    TupleType,
-)
 from tests.core.passes.laws import (
     module_of,
     opcodes,
 )
-
-X = TensorType((11,), F32)
-N = TensorType((9,), I32)
-PAIR = TupleType((X, X))
-POINT = StructType("Point", (("x", X), ("n", N)))
-DEEP = TupleType((POINT, VOID, TupleType((X, POINT))))
-
-
-def swap(b: Builder, pair: Value) -> Value:
-    """(x, y) to (y, x)."""
-    x, y = (b.emit(Extract((index,)), pair) for index in (0, 1))
-    return b.emit(Aggregate(PAIR), y, x)
+from tests.core.passes.nested_types import PAIR, X, swap
 
 
 def test_inside_a_function() -> None:
