@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Final, TypeGuard
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def makes_buffers(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class Loops(Nest):
-    """A nest whose loops are decided.
+    """A nest whose loops are decided, of which a kernel is written (`nest_writer`): no op of any stage.
 
     `order` lists the axes, outermost loop first.  `vector` is the axis whose loop steps by `lanes`
     elements (−1 and 1 for none; it need not be innermost when reduction loops run inside it).
@@ -46,22 +46,13 @@ class Loops(Nest):
     points a block has (0 at other loops); the later loop is over the points of one block.  Reductions start
     afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
     it: where they are `compensated`, sums of floats without losing what rounding cuts off (`summation`).
-    Its scratch buffers are for what was cut off from sums over rows that are accumulated in memory, one per output that
-    `compensated_outputs` lists.
+    What is cut off from sums over rows that are accumulated in memory, those that `compensated_outputs` lists, has
+    buffers beside them.
 
-    In a group that goes through its rows block by block, those of the outputs `ahead` are fetched a block ahead.
     The vector loop fetches what it will `fetch`: of (operand, elements), or of a result, which are counted behind the
     operands, what it comes to so many elements later.
     """
 
-    name: ClassVar[str] = "loops"
-    syntax: ClassVar[str] = (
-        "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
-        "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] "
-        "[ahead {ahead}] [fetch {fetch}]"
-    )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
     vector: int = -1
     lanes: int = 1
@@ -69,16 +60,10 @@ class Loops(Nest):
     group: int = -1
     blocks: tuple[int, ...] = ()
     compensated: bool = False
-    ahead: tuple[int, ...] = ()
     fetch: tuple[tuple[int, int], ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes
-
-
-def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:
-    """Whether it is a nest, of which there is no other op in stage schedule."""
-    return isinstance(instruction.op, Loops)
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
@@ -250,5 +235,5 @@ class Empty(Pure):
         return 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan, ScheduledArgSort, Empty)
+SCHEDULED: tuple[type[Op], ...] = (Gemm, ScheduledScan, ScheduledArgSort, Empty)
 """The ops that only this stage has."""

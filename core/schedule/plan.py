@@ -10,7 +10,7 @@
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
    memory has it fetched ahead (`streams_ahead`).
 4. Find a place for every buffer (`contraction`, `buffer_assignment`).
-5. Write it all down as `Loops`, `Gemm` and library ops with places.
+5. Write it all down as kernels, `Gemm` and library ops with places.
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
 that the block around them sets aside.
@@ -19,7 +19,6 @@ that the block around them sets aside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ..analysis import Effects
 from ..analysis.liveness import erase_dead
@@ -66,11 +65,8 @@ from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
 from .ops import (
     Gemm,
-    Loops,
     ScheduledArgSort,
     ScheduledScan,
-    compensated_outputs,
-    is_folded,
     makes_buffers,
     sizes_of,
 )
@@ -128,11 +124,6 @@ def frame_bytes(instruction: Instruction, sizes: Mapping[Region, int]) -> int:
 def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
     """The sizes of the buffers that a scheduled `op` in the place of `instruction` works with."""
     match op:
-        case Loops():
-            times = 2 if is_folded(op.order, op.blocks) else 1
-            return tuple(
-                times * aligned(op.outputs[number].type.bytes) for number in compensated_outputs(op)
-            )
         case Gemm() if op.chunk:
             m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
             return (2 * aligned(m * n * instruction.result.tensor.dtype.bytes),)
@@ -194,7 +185,7 @@ def _schedule_block(
     ahead = outputs_ahead(steps, contracted, target)
     steps = write_nest_kernels(steps, target, contracted, ahead)
     instructions = [step.instruction for step in steps]
-    ops = [_decided(step, ahead.get(step.instruction, ())) for step in steps]
+    ops = [_decided(instruction) for instruction in instructions]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
@@ -268,11 +259,8 @@ def _without_lapack(instruction: Instruction) -> NNKitError:
     )
 
 
-def _decided(step: GroupedInstruction, ahead: tuple[int, ...]) -> Op:
+def _decided(instruction: Instruction) -> Op:
     """The op with what the schedule decides of it."""
-    instruction = step.instruction
-    if step.loops is not None:
-        return replace(step.loops, ahead=ahead)
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))

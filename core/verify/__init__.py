@@ -27,7 +27,7 @@ Instruction
            20. the op's type rule accepts the operands and gives the results' types
            21. what a call or reference names is in the module, with its type
            22. an op stands only in stages that have it: builtins and what else is written out in stage raw,
-               nests and matrix products from stage compute on, loops and what has a place in stage schedule,
+               nests and matrix products in stage compute, kernels and what has a place in stage schedule,
                tensor ops that become those before
            23. an op has its bodies, of one block each, and no others
            24. the body of a structured op takes and yields what the op says
@@ -35,10 +35,7 @@ Instruction
 Nest       26. the body takes the coordinates and a scalar per operand
            27. the body consists of scalar elementwise ops and literals, and yields one scalar per output
            28. an index that is read comes from an operand of integers, which for an access stands earlier
-Schedule   29. the loops of a nest visit every axis once; a vector runs along one of them
-               an axis that comes again runs in blocks before, of whole rounds, of ever fewer points
-               rows are fetched ahead where a group goes through them block by block
-               the operands and results that are fetched ahead are there
+Schedule   29. running sums have blocks, and no other scans; sorts have digits, and a scratch buffer
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
            31. the BLAS has the element type of a product
 Stage      32. after stage raw every derivative has its body, every function a single block and no rules

@@ -1,24 +1,15 @@
-"""Rules 26 to 31: nests, and what the schedule decides about them."""
+"""Rules 26 to 31: nests, and what the schedule decides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..compute.footprint import footprint
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
-from ..schedule.ops import (
-    Gemm,
-    Loops,
-    ScheduledArgSort,
-    ScheduledScan,
-    compensated_outputs,
-    makes_buffers,
-    row_block,
-)
+from ..schedule.ops import Gemm, ScheduledArgSort, ScheduledScan, makes_buffers
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
 
@@ -86,8 +77,6 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
     """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
     placement = instruction.placement
     match instruction.op:
-        case Loops() as op:
-            yield from _loop_violations(op, len(placement.scratch))
         case Gemm() as op:
             if any(x.type != _in_blas(x.type) for x in instruction.operands):
                 yield "the BLAS multiplies f32 and f64 only"
@@ -113,55 +102,6 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
     for place, result in zip(placement.results, instruction.results, strict=False):
         if not _is_place(place, result.type, outputs, first):
             yield f"{place} is no place for a buffer"
-
-
-def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
-    axes = range(len(op.extents))
-    blocks = op.blocks or (0,) * len(op.order)
-    once = [axis for axis, block in zip(op.order, blocks, strict=False) if not block]
-    if sorted(once) != list(axes):
-        yield f"the order of loops {list(op.order)} does not visit each of {len(axes)} axes once"
-    elif len(blocks) != len(op.order) or not all(_is_block(op, n) for n in range(len(blocks))):
-        yield f"blocks {list(blocks)} do not fit the order of loops {list(op.order)}"
-    corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
-    if scratch != len(corrected):
-        yield f"{scratch} scratch buffers for {len(corrected)} sums accumulated in memory"
-    if any(not _is_ahead(op, number) for number in op.ahead):
-        yield f"outputs {list(op.ahead)} have no rows to be fetched a block ahead"
-    fetched = [number for number, _ in op.fetch]
-    if fetched != sorted({*fetched} & {*range(len(op.accesses) + len(op.outputs))}):
-        yield f"{fetched} are not operands and results in order, to be fetched ahead"
-    if op.vector not in (-1, *axes):
-        yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
-    if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
-        yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
-
-
-def _is_ahead(op: Loops, number: int) -> bool:
-    """Whether a nest over blocks of rows, of which there are two at least, writes to rows of the output in turn."""
-    block = row_block(op)
-    if not block or not 0 <= number < len(op.outputs) or op.extents[op.order[0]] < 2 * block:
-        return False
-    written = op.outputs[number]
-    rows = footprint(written.type.shape, written, op.extents, op.order[0])
-    return rows is not None and rows.row is not None
-
-
-def _is_block(op: Loops, number: int) -> bool:
-    """Whether a loop over blocks is followed by one over the same axis, in whole rounds."""
-    block, axis = op.blocks[number] if op.blocks else 0, op.order[number]
-    lanes = op.lanes if axis == op.vector else 1
-    accumulators = op.accumulators if axis == op.order[-1] else 1
-    if block == 0:
-        return True
-    inner = zip(op.order[number + 1 :], op.blocks[number + 1 :], strict=False)
-    sizes = [size for other, size in inner if other == axis]
-    return (
-        block > 0
-        and block % (lanes * accumulators) == 0
-        and bool(sizes)
-        and (sizes[0] == 0 or (sizes[0] > 0 and block % sizes[0] == 0))
-    )
 
 
 def _in_blas(type: Type) -> Type | None:

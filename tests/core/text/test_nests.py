@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nnkit.core.errors import VerifyError
-from nnkit.core.ir import Builder, Module, Region, Stage, Value, finish_function, start_function
+from nnkit.core.ir import Builder, Module, Stage, Value, finish_function, start_function
 from nnkit.core.ir.placement import Placement, arena, output
+from nnkit.core.kernels.build import KernelBuilder
 from nnkit.core.ops import (
     Add,
     Bounds,
@@ -18,11 +19,10 @@ from nnkit.core.ops import (
     DataTypeCast,
     Equal,
     Return,
-    Yield,
     splat,
 )
 from nnkit.core.ops.nest import Access, Affine, Index, Loaded, Output, build_nest, coordinate
-from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
+from nnkit.core.schedule.ops import Gemm, ScheduledScan
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
@@ -141,16 +141,13 @@ def test_every_decision_of_the_schedule_reads_back() -> None:
     square = TensorType((4, 4), F32)
     b = start_function([square])
     [x] = b.block.arguments
-    inner = Builder()
-    for axis in range(2):
-        inner.argument(scalar(I64), f"d{axis}")
-    inner.emit_many(Yield(), [inner.argument(scalar(F32))])
-    loops = Loops(
-        (4, 4), (Access((coordinate(0), coordinate(1))),), (Output(square, (coordinate(1), coordinate(0))),),
-        (1, 0), 1, 4, 2, 3,
-    )  # fmt: skip
     first, second, last = (Placement((place,)) for place in (arena(64), arena(128), output(0)))
-    [y] = b.emit_many(loops, [x], [Region([inner.block])], placement=first)
+    body = KernelBuilder([square], [square])
+    with body.loop(4, grain=2) as rows:
+        row = body.load(body.operands[0], 0, rows.index, lanes=4, steps=(1, 0))
+        body.store(row, body.outputs[0], rows.index, 0, steps=(0, 1))
+    [y] = body.kernel(b, x)
+    b.block.instructions[-1].placement = first
     [product] = b.emit_many(Gemm(False, True), [y, x], placement=second)
     scan = ScheduledScan(Combinator.MAX, 0, True, True)
     [scanned] = b.emit_many(scan, [product], placement=last)
@@ -158,12 +155,12 @@ def test_every_decision_of_the_schedule_reads_back() -> None:
     module = Module(stage=Stage.SCHEDULE)
     module.add(finish_function("f", b, square))
     text = print_module(module)
-    assert "order (1, 0) vector 1 by 4 accumulators 2 group 3 into arena 64 {" in text
+    assert "parallel 2 {" in text and "into arena 64 {" in text
     assert "transposed false, true into arena 128" in text
     assert "by max along 0 reverse true exclusive true into output 0" in text
     again = check_meaning(module, "f", [np.eye(4, dtype=np.float32)])
     assert [i.op for i in again.functions["f"].entry.instructions[:3]] == [
-        loops,
+        y.op,
         product.op,
         scanned.op,
     ]
@@ -183,7 +180,7 @@ def test_every_decision_of_the_schedule_reads_back() -> None:
         ("nest 4 of %x: <4 x f32> reading (d0) writing <4 x f32> (d0)", "'at' was expected, not '('"),
         ("nest 4 of %x: <4 x f32> reading (d0) writing <4 x f32> at (d0) by sum", "'add', 'multiply', 'min'"),
         ("nest -4 writing f32 at ()", "an extent cannot be negative"),
-        ("loops 4 of %x: <4 x f32> reading (d0) writing <4 x f32> at (d0) into heap 4", "'arena', 'output', "),
+        ("kernel of %x: <4 x f32> writing <4 x f32> into heap 4", "'arena', 'output' or "),
     ],
 )  # fmt: skip
 def test_a_wrong_nest_is_an_error(line: str, message: str) -> None:

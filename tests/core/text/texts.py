@@ -40,13 +40,23 @@ SCHEDULED = """module "scheduled"
 stage schedule
 func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x f32>, <4 x f32>) {
 'entry(%x: <4 x 4 x f32>, %i: <4 x i64>):
-    %a, %b = loops 4 x 4 of %i: <4 x i64>, %x: <4 x 4 x f32> reading (d0), (read 0, 2 * d1 + -1) clip
-        writing <4 x 4 x f32> at (d0, d1), <4 x f32> at (d0) by max
-        order (0, 1) vector 1 by 4 accumulators 2 group 0 into arena 64, output 1 {
-    'body(%d0: i64, %d1: i64, %n: i64, %v: f32):
-        %c = literal 1.5: f32
-        %w = multiply %v: f32, %c: f32
-        yield %w: f32, %v: f32
+    %a, %b = kernel of %i: <4 x i64>, %x: <4 x 4 x f32> writing <4 x 4 x f32>, <4 x f32>
+        overwriting (1, 0) using <4 x f32> into arena 64, output 1 scratch arena 256 {
+    'body(%n: *<4 x i64>, %u: *<4 x 4 x f32>, %y: *<4 x 4 x f32>, %z: *<4 x f32>, %t: *<4 x f32>):
+        loop from 0 upto 4 by 1 parallel 2 {
+        'loop(%d0: i64):
+            %k = loadAt %n: *<4 x i64> at (d0) of %d0: i64
+            checkIndex %k: i64 of 4
+            %all = literal true: bool
+            %v = loadWhere %all: bool, %u: *<4 x 4 x f32> at (d0, 0) lanes 4 steps (0, 1) active 3 of %k: i64
+            %c = literal 1.5: f32
+            %w = multiply %v: <4 x f32>, %c: f32
+            storeAt %w: <4 x f32> to %y: *<4 x 4 x f32> at (d0, 0) steps (0, 1) of %d0: i64
+            %m = reduceLanes %v: <4 x f32> by max
+            storeAt %m: f32 to %z: *<4 x f32> at (d0) of %d0: i64
+            yield
+        }
+        yield
     }
     %g = gemm %a: <4 x 4 x f32>, %x: <4 x 4 x f32> transposed false, true into arena 128
     %s = scheduledScan %g: <4 x 4 x f32> by add along 1 into output 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nnkit.core.ir import (
     Builder,
@@ -16,14 +15,14 @@ from nnkit.core.ir import (
     finish_function,
     start_function,
 )
-from nnkit.core.ir.placement import Place, Placement, output
+from nnkit.core.ir.placement import Place, Placement
+from nnkit.core.kernels.build import KernelBuilder
 from nnkit.core.ops import (
     Negate,
     Return,
     Yield,
 )
 from nnkit.core.ops.nest import Access, Nest, Output, coordinate
-from nnkit.core.schedule.ops import Loops
 from nnkit.core.types import (
     F32,
     I64,
@@ -89,28 +88,20 @@ PLAIN = Nest((4,), (Access(POINT),), (Output(X, POINT),))
 def with_nest(
     op: Nest, body: Callable[[Builder], None] = ordinary_body, *types: TensorType
 ) -> Module:
-    """A module in stage compute, or schedule for loops, whose function is one nest."""
+    """A module in stage compute whose function is one nest."""
     b = start_function(types or [X], ["x", "y"])
     instruction = nest_of(op, *b.block.arguments, body=body)
-    if isinstance(op, Loops):
-        instruction.placement = Placement((output(0),))
     b.block.instructions.append(instruction)
     b.emit_many(Return(), instruction.results[:1])
-    stage = Stage.SCHEDULE if isinstance(op, Loops) else Stage.COMPUTE
-    return module_of(finish_function("f", b, X), stage=stage)
+    return module_of(finish_function("f", b, X), stage=Stage.COMPUTE)
 
 
-LOOPS = Loops((4,), (Access(POINT),), (Output(X, POINT),), (0,))
-
-
-def loops(
-    *,
-    places: tuple[Place, ...] = (output(0),),
-    scratch: tuple[Place, ...] = (),
-    order: tuple[int, ...] = (0,),
-    **more: Any,
-) -> Module:
-    op = Loops((4,), (Access(POINT),), (Output(X, POINT),), order, **more)
-    module = with_nest(op)
-    module.functions["f"].entry.instructions[0].placement = Placement(places, scratch)
-    return module
+def copying(*places: Place) -> Module:
+    """A module in stage schedule whose function is one kernel, with its result there."""
+    b = start_function([X], ["x"])
+    build = KernelBuilder([X], [X])
+    build.copy(build.operands[0], build.outputs[0])
+    [y] = build.kernel(b, *b.block.arguments)
+    b.block.instructions[-1].placement = Placement(places)
+    b.emit_many(Return(), [y])
+    return module_of(finish_function("f", b, X), stage=Stage.SCHEDULE)

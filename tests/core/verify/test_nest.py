@@ -12,7 +12,7 @@ from nnkit.core.ir import (
     Stage,
     Value,
 )
-from nnkit.core.ir.placement import Place, Placement, arena, in_block, output
+from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops import (
     Reduce,
     Yield,
@@ -35,9 +35,9 @@ from .building import (
     I,
     S,
     X,
+    copying,
     found,
     function,
-    loops,
     module_of,
     with_nest,
 )
@@ -100,51 +100,23 @@ def test_rule_28_indices_that_are_read() -> None:
     )
 
 
-def test_rule_29_loops() -> None:
-    for order in ((), (0, 0), (1,)):
-        assert f"the order of loops {list(order)} does not visit each of 1 axes once" in found(
-            loops(order=order)
-        )
-    assert "the vector axis 1 is not one of 1 axes" in found(loops(vector=1, lanes=4))
-    assert "the vector axis -2 is not one of 1 axes" in found(loops(vector=-2))
-    assert "a vector of 0 lanes with 1 accumulators does not exist" in found(
-        loops(vector=0, lanes=0)
-    )
-    assert "a vector of 4 lanes with 1 accumulators does not exist" in found(loops(lanes=4))
-    assert "a vector of 1 lanes with 0 accumulators does not exist" in found(loops(accumulators=0))
-
-
-def test_rule_29_blocks() -> None:
-    verify(loops(order=(0, 0), blocks=(2, 0)))
-    verify(loops(order=(0, 0, 0), blocks=(2, 1, 0), compensated=True))
-    fit = "do not fit the order of loops"
-    for order, blocks in (((0, 0), (-2, 0)), ((0, 0), (2,)), ((0, 0, 0), (2, 3, 0))):
-        text = found(loops(order=order, blocks=blocks))
-        assert fit in text or "does not visit each of 1 axes once" in text
-    for order, blocks in (((0,), (2,)), ((0, 0), (0, 0))):
-        assert "does not visit each of 1 axes once" in found(loops(order=order, blocks=blocks))
-    assert fit in found(loops(order=(0, 0), blocks=(0, 2)))
-    assert fit in found(loops(order=(0, 0), blocks=(3, 0), vector=0, lanes=2))
-    assert "1 scratch buffers for 0 sums accumulated in memory" in found(
-        loops(order=(0, 0), blocks=(2, 0), compensated=True, scratch=(arena(64),))
-    )
-
-
-def test_rule_29_ahead() -> None:
-    verify(loops(order=(0, 0), blocks=(2, 0), group=0, ahead=(0,)))
-    for wrong in (
-        loops(ahead=(0,)),
-        loops(order=(0, 0), blocks=(2, 0), group=0, ahead=(1,)),
-        loops(order=(0, 0), blocks=(4, 0), group=0, ahead=(0,)),
-    ):
-        assert "have no rows to be fetched a block ahead" in found(wrong)
-    for fetch in (((9, 64),), ((1, 64), (0, 64)), ((-1, 64),)):
-        assert "not operands and results in order, to be fetched" in found(loops(fetch=fetch))
-
-
 def placed(b: Builder, op: Op, operands: Sequence[Value], place: Place, *scratch: Place) -> Value:
     """The one result of an op, which lies at `place`."""
     return b.emit_many(op, operands, placement=Placement((place,), scratch))[0]
+
+
+def test_rule_29_scans_and_sorts() -> None:
+    def scan(b: Builder, x: Value) -> Value:
+        return placed(b, ScheduledScan(Combinator.MAX, 0, block=8), [x], output(0))
+
+    def sort(b: Builder, x: Value) -> Value:
+        return placed(b, ScheduledArgSort(0, digit=8), [x], output(0))
+
+    for build, text in (
+        (scan, "has no blocks of 8"),
+        (sort, "0 scratch buffers for a sort by digits of 8 bits"),
+    ):
+        assert text in found(module_of(function(build, X), stage=Stage.SCHEDULE))
 
 
 def test_rule_30_scratch() -> None:
@@ -154,18 +126,10 @@ def test_rule_30_scratch() -> None:
     def misplaced(b: Builder, x: Value) -> Value:
         return placed(b, Gemm(chunk=2), [x, x], output(0), output(0))
 
-    def scan(b: Builder, x: Value) -> Value:
-        return placed(b, ScheduledScan(Combinator.MAX, 0, block=8), [x], output(0))
-
-    def sort(b: Builder, x: Value) -> Value:
-        return placed(b, ScheduledArgSort(0, digit=8), [x], output(0))
-
     square = TensorType((2, 2), F64)
     for build, type, text in (
         (product, square, "0 scratch buffers for chunks of 2"),
         (misplaced, square, "output 0 is no place for a scratch buffer"),
-        (scan, X, "has no blocks of 8"),
-        (sort, X, "0 scratch buffers for a sort by digits of 8 bits"),
     ):
         assert text in found(module_of(function(build, type), stage=Stage.SCHEDULE))
 
@@ -173,10 +137,9 @@ def test_rule_30_scratch() -> None:
 def test_rule_30_places() -> None:
     assert HEADER_BYTES % ALIGNMENT == 0
     for place in (arena(0), arena(-64), arena(96), output(1), output(-1), Place("stack", 64)):
-        assert f"{place} is no place for a buffer" in found(loops(places=(place,)))
-    assert "0 places for 1 results" in found(loops(places=()))
-    returned = loops(order=(0, 0), blocks=(2, 0), group=0, places=(in_block(0),))
-    assert "block 0 is no place for what others touch than a group over blocks" in found(returned)
+        assert f"{place} is no place for a buffer" in found(copying(place))
+    assert "0 places for 1 results" in found(copying())
+    verify(copying(output(0)))
 
     def scan(b: Builder, x: Value) -> Value:
         return placed(b, ScheduledScan(Combinator.ADD, 0), [x], arena(8))

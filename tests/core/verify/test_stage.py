@@ -8,12 +8,13 @@ from nnkit.core.ir import (
     Module,
     Stage,
 )
+from nnkit.core.ir.placement import output
 from nnkit.core.text import parse_module
 from nnkit.core.verify import violations
 
 from .building import (
-    LOOPS,
     PLAIN,
+    copying,
     module_of,
     negated,
     with_nest,
@@ -31,8 +32,8 @@ def test_rule_22_stages(stage: Stage) -> None:
     nest = said(with_nest(PLAIN))
     assert ("nest stands in stage" in nest) == (stage is not Stage.COMPUTE)
     assert ("it belongs to stage compute\n" in nest) == (stage is not Stage.COMPUTE)
-    loops = said(with_nest(LOOPS))
-    assert ("loops stands in stage" in loops) == (stage is not Stage.SCHEDULE)
+    kernel = said(copying(output(0)))
+    assert ("kernel stands in stage" in kernel) == (stage is not Stage.SCHEDULE)
 
 
 EARLY = {

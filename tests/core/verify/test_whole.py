@@ -27,6 +27,7 @@ from nnkit.core.ir import (
     finish_function,
     start_function,
 )
+from nnkit.core.ir.placement import output
 from nnkit.core.ir.surgery import clone_module, walk_blocks
 from nnkit.core.ops import (
     Add,
@@ -51,10 +52,10 @@ from nnkit.core.verify import verify, violations
 from tests.patience import PATIENCE
 
 from .building import (
-    LOOPS,
     PLAIN,
     S,
     X,
+    copying,
     found,
     module_of,
     negated,
@@ -65,7 +66,7 @@ from .building import (
 def test_what_is_right_passes() -> None:
     verify(module_of(negated()))
     verify(with_nest(PLAIN))
-    verify(with_nest(LOOPS))
+    verify(copying(output(0)))
     assert not violations(Module())
 
 

@@ -39,7 +39,7 @@ from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import plan
 from nnkit.core.schedule.group import GroupedInstruction
-from nnkit.core.schedule.ops import Empty, Loops
+from nnkit.core.schedule.ops import Empty
 from nnkit.core.schedule.target import Target
 from nnkit.core.text.operations import OPS
 from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
@@ -62,12 +62,7 @@ SEEDS = st.integers(0, 100)
 
 def test_the_ops_of_the_last_stage_are_those_that_are_written() -> None:
     late = {op for op in (*ALL, *PROGRAM, *OPS.values()) if Stage.SCHEDULE in op.stages}
-    assert late == {
-        *WRITERS,
-        Loops,
-        *KERNEL[1:],
-        *GUARDED,
-    }  # what stands in kernels is written by them
+    assert late == {*WRITERS, *KERNEL[1:], *GUARDED}  # what stands in kernels is written by them
 
 
 def scheduled_entry(
