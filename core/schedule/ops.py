@@ -1,6 +1,6 @@
 """The ops of stage schedule: nests and products with every decision made, ready to emit.
 
-A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `loops`,
+A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `kernel`,
 `gemm`, library ops, calls and structured ops, and `return` or `yield`.  Where the buffers that an instruction makes
 lie is said beside it (`ir.placement`).
 """
