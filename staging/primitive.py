@@ -45,7 +45,7 @@ from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range, constant
 from ..core.types import Array, DType, Kind, TensorType, Type, scalar
-from .expression import Constant, Expression, Primitive, ShapeDependent
+from .expression import Constant, Expression, Parameter, Primitive, ShapeDependent
 from .extents import Extent, Size, SymbolicNumber, examples, is_symbolic, size_dependent
 from .location import HELP, current_location, with_location
 from .spec import TensorSpec, as_tuple, dtype_words, is_tuple
@@ -213,9 +213,19 @@ def _inferred(
         if isinstance(error, DTypeError):
             one = len({spec.dtype for spec in specs}) == 1
             help = help or f"cast {'it' if one else 'one of them'}, `x.cast(dtype)`"
+            for x in () if one else xs:
+                _note_argument(error, x)
         raise located(error, help) from None
     assert isinstance(inferred, TensorType)
     return TensorSpec(checked_rank(inferred.rank), inferred.dtype)
+
+
+def _note_argument(error: NNKitError, x: Expression) -> None:
+    """Say which argument of which function an operand is, if it is one."""
+    parameter, trace = x.operation, x.trace
+    if isinstance(parameter, Parameter) and trace is not None:
+        which = f"{parameter.name} is argument {parameter.index} of {trace.name}"
+        error.add_note(f"  note: {which}: {x.type.words}")
 
 
 INTEGERS_OF_NUMPY: Final = (

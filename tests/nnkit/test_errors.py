@@ -118,7 +118,8 @@ row("constant of rank 6", RankError, "a constant has rank 6: tensors have at mos
 
 # --------------------------------------------------------------------------------------- element types
 row("mixed", DTypeError, "cannot add Tensor1D[f32] and Tensor1D[f64]: element types f32 and f64 differ",
-    "x + y", "help: cast one of them")(on(lambda x, y: x + y, V, np.ones(3)))
+    "x + y", "note: y is argument 1 of <lambda>: Tensor1D[f64]", "help: cast one of them")(
+    on(lambda x, y: x + y, V, np.ones(3)))
 row("mixed comparison", DTypeError,
     "cannot compare Tensor1D[f32] and Tensor1D[i32]: element types f32 and i32 differ", "x < n")(
     on(lambda x, n: x < n, V, N))
