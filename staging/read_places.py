@@ -59,8 +59,9 @@ class ReadVariable:
     @property
     def size(self) -> int:
         """How many values it holds: elements of a collection, else one."""
+        holder: Any = self.holder
         is_group = self.name is WHOLE and isinstance(self.holder, (dict, list, set, deque))
-        return len(self.holder) if is_group else 1
+        return len(holder) if is_group else 1
 
     def now(self) -> object:
         """What it holds."""
