@@ -35,19 +35,9 @@ _BYTE: Final = 0.04
 """Nanoseconds of a byte to or from memory, as in `safepoints`."""
 
 
-def blocks_of_job(nests: Sequence[Instruction]) -> int:
-    """Into how many blocks nests are divided that share their outermost loop; 1 where one thread is to run them."""
-    return blocks_of_work(sum(map(nanoseconds_of, nests)))
-
-
 def blocks_of_work(work: float) -> int:
-    """The same of nests that take so many nanoseconds."""
+    """Into how many blocks nests are divided that take so many nanoseconds; 1 where one thread is to run them."""
     return 1 if work < LEAST_JOB else min(_MOST_BLOCKS, max(2, int(work / BLOCK)))
-
-
-def is_job(nest: Instruction) -> bool:
-    """Whether a nest may be a job, or be part of one: of a group of twelve, at most."""
-    return nanoseconds_of(nest) >= LEAST_JOB / 12
 
 
 def nanoseconds_of(nest: Instruction, op: Op | None = None) -> float:

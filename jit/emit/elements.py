@@ -170,13 +170,6 @@ def combine(
             return w.or_(total, x)
 
 
-def reduce_lanes(
-    w: FunctionWriter, combinator: Combinator, dtype: DType, totals: Register
-) -> Register:
-    """All lanes joined into one value."""
-    return w.reduce(reduction(combinator, dtype), totals)
-
-
 def corrected(w: FunctionWriter, total: Register, correction: Register) -> Register:
     """A sum with what rounding had cut off from it; the sum alone where that is no finite number."""
     is_finite = w.fcmp("oeq", w.fsub(correction, correction), constant(correction.type, 0))

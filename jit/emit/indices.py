@@ -5,13 +5,6 @@ from __future__ import annotations
 from .writer import FunctionWriter, Register, constant
 
 
-def add(w: FunctionWriter, x: Register, y: Register) -> Register:
-    """x + y."""
-    if y.is_constant:
-        return add_constant(w, x, int(y.text))
-    return add_constant(w, y, int(x.text)) if x.is_constant else w.add(x, y)
-
-
 def add_constant(w: FunctionWriter, x: Register, number: int) -> Register:
     """x + number."""
     if number == 0:
@@ -28,12 +21,6 @@ def multiply_constant(w: FunctionWriter, x: Register, factor: int) -> Register:
     if x.is_constant and x.type.lanes == 1:
         return constant(x.type, int(x.text) * factor)
     return w.mul(x, constant(x.type, factor))
-
-
-def clip(w: FunctionWriter, x: Register, extent: int) -> Register:
-    """The nearest of 0 … extent - 1."""
-    least = w.smax(x, constant(x.type, 0))
-    return w.smin(least, constant(x.type, max(extent - 1, 0)))
 
 
 def is_inside(w: FunctionWriter, x: Register, extent: int) -> Register:

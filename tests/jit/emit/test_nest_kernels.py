@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nnkit.core.ir import Builder, Module, Value
-from nnkit.core.kernels.ops import Kernel
+from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.ops import Kernel, is_kernel
 from nnkit.core.ops import Add, Combinator, Multiply, Reduce, Scan
-from nnkit.core.schedule import wide_vectors
+from nnkit.core.schedule import block_groups, wide_vectors
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F32, F64, TensorType
 from nnkit.jit.executable import kernel_text
 from tests.core.compute.building import arguments_for, fused, module_of, results
+from tests.core.schedule.decided import decided
 from tests.core.schedule.nest_kinds import KINDS
 from tests.core.schedule.row_programs import RowProgram
-from tests.jit.sharing import alone
+from tests.jit.sharing import alone, sharing_everything
 from tests.rows import each
 from tests.values import same_bits
 
@@ -56,6 +59,29 @@ def test_kernels_of_nests_compute_what_the_evaluator_does(monkeypatch: pytest.Mo
         for evaluated, kernel in zip(wanted, run(function, program.arguments), strict=True):
             np.testing.assert_array_equal(kernel, evaluated, str(seed))
     assert found > 20
+
+
+def test_random_groups_compute_what_the_evaluator_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches are so small that nests over the same rows share a loop, of some of them threads, too."""
+    monkeypatch.setenv("NNKIT_DISABLE", "rows")
+    monkeypatch.setattr(block_groups, "LEAST_FOLDED", 1)
+    members = 0
+    for seed in range(10):
+        program = RowProgram(seed)
+        module = program.at_compute()
+        expected = results(module, program.arguments)
+        target = replace(MACHINES[seed % len(MACHINES)], l1_bytes=64, l2_bytes=1 << 20)
+        with sharing_everything() if seed % 2 else nullcontext():
+            members += sum(op.group >= 0 for op in decided(module, target).loops)
+        function = module.functions["main"]
+        for kernel in filter(is_kernel, function.entry.instructions):
+            assert not list(accesses_outside(kernel.regions[0].entry))
+        evaluated = results(module, program.arguments)
+        found = run(function, program.arguments)
+        for wanted, by_kernels, compiled in zip(expected, evaluated, found, strict=True):
+            np.testing.assert_array_equal(by_kernels, wanted, str(seed))
+            np.testing.assert_array_equal(compiled, wanted, str(seed))
+    assert members > 8
 
 
 @each(
