@@ -44,10 +44,8 @@ def resident_table(programs: Sequence[Program]) -> str:
         if program.large:
             number = PROGRAMS.index(program)
             ours, theirs = (resident_bytes(library, number) / 1e6 for library in ("nnkit", "jax"))
-            name, shapes = program.title.split(",")[0], _written(program.large)
-            ending = ", gradient" if program.is_gradient else ""
             rows.append(
-                f"| {name}{ending} | {shapes} | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} |"
+                f"| {program.name} | {_written(program.large)} | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} |"
             )
     return "\n".join(rows) + "\n"
 

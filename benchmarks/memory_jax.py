@@ -22,10 +22,12 @@ def planned_bytes(program: Program) -> int:
 
 
 def compiled(program: Program, shapes: Shapes) -> Callable[[], object]:
-    """A call, which has not run yet."""
+    """A call, which has not run yet, or once, for what it donates."""
     arguments = arguments_of(shapes)
     function = _lowered(program, arguments)
     tensors = [jnp.array(one) for one in arguments]
+    if program.donated is not None:
+        tensors[program.donated] = jax.block_until_ready(function(*tensors))
     return lambda: jax.block_until_ready(function(*tensors))
 
 

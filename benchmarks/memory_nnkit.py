@@ -23,6 +23,10 @@ def compiled(program: Program, shapes: Shapes) -> Callable[[], object]:
     arguments = arguments_of(shapes)
     function = _staged(program, arguments)
     tensors = [_type_of(one)(one) for one in arguments]
+    if program.donated is not None:  # a result, as in a loop of steps: nobody else has its memory
+        other = _staged(program, arguments)
+        tensors[program.donated] = other(*tensors)
+        other.clear_cache()
     function.compile(*tensors)
     return lambda: function(*tensors)
 

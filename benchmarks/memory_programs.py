@@ -30,6 +30,12 @@ class Program:
     donated: int | None = None
     large: Shapes = ()
 
+    @property
+    def name(self) -> str:
+        """The title, without its shapes."""
+        first, *others = self.title.split(", ")
+        return ", ".join([first, *(part for part in others if not any(map(str.isdigit, part)))])
+
 
 def arguments_of(shapes: Shapes) -> list[Array]:
     """Tensors of these shapes."""
