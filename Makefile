@@ -34,7 +34,7 @@ run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy
 test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line pyright tests
+	@$(MAKE) --no-print-directory --jobs=2 pyright tests
 
 # pyright takes three times as long as mypy: the first tests run beside it, so that no core is idle
 tests: mypy
