@@ -1,20 +1,28 @@
-"""Loops over all elements of buffers: sums in memory, with what rounding has cut off from them in a buffer beside."""
+"""Loops over the elements of buffers: sums in memory, with what rounding has cut off from them in a buffer beside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..ir.instruction import Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
-from ..types import TensorType
+from ..types import DType, TensorType
 from .build import AnyIndex, KernelBuilder
+from .indices import IndexSum
 from .pairs import add_compensated, corrected
 
 _REGISTER: Final = 64
 """Bytes of a vector, as wide as registers get: narrower machines take several."""
+
+
+class AxisSpan(NamedTuple):
+    """So many neighbours along an axis of a buffer."""
+
+    start: IndexSum
+    length: int
 
 
 @dataclass(frozen=True)
@@ -39,10 +47,15 @@ class ElementVector:
 
 
 def fold_sums(
-    build: KernelBuilder, type: TensorType, base: Value, total: Value, rest: Value
+    build: KernelBuilder,
+    dtype: DType,
+    box: Sequence[AxisSpan],
+    base: Value,
+    total: Value,
+    rest: Value,
 ) -> None:
-    """Add the elements of `base`, which become 0, to those of `total`, and what rounding cuts off to `rest`."""
-    for vector in element_vectors(build, type):
+    """Add what `base` has in a box, which becomes 0, to `total`, and what rounding cuts off to `rest`."""
+    for vector in element_vectors(build, dtype, box):
         value, before, cut = (vector.load(buffer) for buffer in (base, total, rest))
         after, cut = add_compensated(build, before, cut, value)
         vector.store(build.emit(splat(value.tensor, 0)), base)
@@ -54,30 +67,34 @@ def correct_sums(
     build: KernelBuilder, type: TensorType, base: Value, total: Value, rest: Value
 ) -> None:
     """The elements of `base` become the sums of `total` with what rounding had cut off."""
-    for vector in element_vectors(build, type):
+    box = [AxisSpan(IndexSum(0, {}), extent) for extent in type.shape]
+    for vector in element_vectors(build, type.dtype, box):
         vector.store(corrected(build, vector.load(total), vector.load(rest)), base)
 
 
-def element_vectors(build: KernelBuilder, type: TensorType) -> Iterator[ElementVector]:
-    """The bodies of loops over all elements of a type; what is emitted for one stands in it."""
-    if not type.size:
+def element_vectors(
+    build: KernelBuilder, dtype: DType, box: Sequence[AxisSpan]
+) -> Iterator[ElementVector]:
+    """The bodies of loops over a box of elements; what is emitted for one stands in it."""
+    if not all(span.length for span in box):
         return
-    at: list[AnyIndex] = [0] * type.rank
-    *outer, last = [axis for axis, extent in enumerate(type.shape) if extent > 1] or [-1]
+    at: list[AnyIndex] = [span.start for span in box]
+    *outer, last = [axis for axis, span in enumerate(box) if span.length > 1] or [-1]
     if last < 0:
         yield ElementVector(build, tuple(at))
         return
-    extent = type.shape[last]
-    lanes = min(_REGISTER // type.dtype.bytes, 1 << (extent.bit_length() - 1))
-    whole = extent - extent % lanes
-    steps = tuple([int(axis == last) for axis in range(type.rank)])
+    start, count = box[last]
+    lanes = min(_REGISTER // dtype.bytes, 1 << (count.bit_length() - 1))
+    whole = count - count % lanes
+    steps = tuple([int(axis == last) for axis in range(len(box))])
     with ExitStack() as loops:
         for axis in outer:
-            at[axis] = loops.enter_context(build.loop(type.shape[axis])).index
+            index = loops.enter_context(build.loop(box[axis].length)).index
+            at[axis] = box[axis].start.plus(IndexSum(0, {index: 1}))
         with build.loop(whole, step=lanes) as loop:
-            at[last] = loop.index
+            at[last] = start.plus(IndexSum(0, {loop.index: 1}))
             yield ElementVector(build, tuple(at), lanes, steps)
-        if whole < extent:
-            at[last] = whole
-            rest = extent - whole
+        if whole < count:
+            at[last] = start.plus(whole)
+            rest = count - whole
             yield ElementVector(build, tuple(at), 1 << (rest - 1).bit_length(), steps, rest)

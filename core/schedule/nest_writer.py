@@ -23,7 +23,7 @@ from functools import partial
 
 from ..compute.contracted import needs_fill
 from ..ir import Instruction, Value
-from ..kernels.buffer_sums import correct_sums, fold_sums
+from ..kernels.buffer_sums import AxisSpan, correct_sums, fold_sums
 from ..kernels.indices import IndexSum
 from ..kernels.ops import Fma
 from ..kernels.pairs import add_compensated, corrected
@@ -31,7 +31,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
 from ..ops.literal import Literal, splat
-from ..ops.nest import Loaded
+from ..ops.nest import Loaded, Output
 from ..ops.reduction import Broadcast
 from ..types import BOOL, scalar
 from .cuts import comparisons, decided_comparison, is_short, parts_of
@@ -141,12 +141,29 @@ class NestLoopWriter(NestAccessWriter):
             type = self.levels.op.outputs[number].type
             correct_sums(self.build, type, self.result(number), *buffers)
 
-    def _fold_memory_sums(self) -> None:
-        """Add what a block came to, where that is added up in memory by itself."""
+    def _fold_memory_sums(self, level: int) -> None:
+        """Add what a block of the loop at a level came to, where that is added up in memory by itself.
+
+        Elements that other iterations of the loops around are for are not touched: threads may share these.
+        """
         for number, (total, rest) in self.memory_sums.items():
-            base, type = self.result(number), self.levels.op.outputs[number].type
+            base, written = self.result(number), self.levels.op.outputs[number]
             if base is not total:
-                fold_sums(self.build, type, base, total, rest)
+                box = self._elements_inside(written, level)
+                fold_sums(self.build, written.type.dtype, box, base, total, rest)
+
+    def _elements_inside(self, written: Output, level: int) -> list[AxisSpan]:
+        """The elements that the loops from a level on write, where those around it are: an index is of one axis."""
+        axes = written.kept_axes
+        assert axes is not None
+        box: list[AxisSpan] = []
+        for axis, extent in zip(axes, written.type.shape, strict=True):
+            if self.levels.position.get(axis, -1) >= level:
+                box.append(AxisSpan(IndexSum(0, {}), extent))
+            else:
+                is_vector = axis == self.levels.op.vector
+                box.append(AxisSpan(self.at[axis], self.active if is_vector else 1))
+        return box
 
     # Loops.
 
@@ -350,7 +367,7 @@ class NestLoopWriter(NestAccessWriter):
         """The totals with what a block came to, `inner`."""
         if level not in self.levels.afresh:
             return list(inner)
-        self._fold_memory_sums()
+        self._fold_memory_sums(level)
         found: list[Value] = []
         before = iter(totals)
         for target, value in zip(self._carried(level), inner, strict=True):
