@@ -28,7 +28,7 @@ from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions, walk_blocks
 from ..lazy_dataclass import dataclass
 from ..ops import Add, Gather, Iota, Subtract
-from ..ops.flows import Role, flows_in, trips_of
+from ..ops.flows import Role, flows_in, operands_of, trips_of
 from ..ops.indexing import entries_at
 from ..ops.literal import constant, number_of
 from ..ops.movement import permuted
@@ -73,9 +73,14 @@ class DistributeLoops(FunctionPass):
         changed = False
         # a product of an inner loop may be a row of an outer one
         for block in reversed(list(walk_blocks(function.body))):
-            for loop in [i for i in block.instructions if flows_in(i, Role.INDEX)]:
+            for loop in [i for i in block.instructions if _is_counted(i)]:
                 changed |= _distribute(block, loop, analyses.effects)
         return changed
+
+
+def _is_counted(instruction: Instruction) -> bool:
+    """Whether it is a loop from one value up to another; the bounds of loops in kernels are numbers."""
+    return any(operands_of(instruction, flow) for flow in flows_in(instruction, Role.INDEX))
 
 
 def _distribute(block: Block, loop: Instruction, effects: Effects) -> bool:

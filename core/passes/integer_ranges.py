@@ -58,7 +58,9 @@ def _visit(block: Block, known: dict[Value, IntegerRange]) -> bool:
     changed = False
     for instruction in block.instructions:
         for flow in flows_in(instruction, Role.INDEX):
-            _enter(known, *operands_of(instruction, flow), *arguments_of_bodies(instruction, flow))
+            bounds = operands_of(instruction, flow)
+            if bounds:  # those of kernels' loops are numbers, and all that they are asked for is proved (`bounds`)
+                _enter(known, *bounds, *arguments_of_bodies(instruction, flow))
         ranges = [known.get(x) for x in instruction.operands]
         found = _range_of(instruction, ranges)
         if found is not None:
