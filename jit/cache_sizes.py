@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 CACHES: Final = Path("/sys/devices/system/cpu")
 
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+"""Bytes, as Linux writes the sizes of caches."""
 
 _LEAST: Final = 4 << 10, 64 << 10
 """Bytes of a first and of a second cache, below which what the system says is no size."""
