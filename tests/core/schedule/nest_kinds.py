@@ -14,11 +14,13 @@ from nnkit.core.ops import (
     Combinator,
     Concatenate,
     DataTypeCast,
+    Exp,
     Gather,
     Iota,
     LessThan,
     Multiply,
     Pad,
+    PadShape,
     Reduce,
     Reverse,
     Scatter,
@@ -137,6 +139,12 @@ def weighted(b: Builder, x: Value, w: Value) -> list[Value]:
     return [y, b.emit(Reduce(Combinator.ADD, (0,)), y)]
 
 
+def weighted_inside(b: Builder, x: Value, w: Value) -> Value:
+    """The same for each of the outermost rows, which threads share: what one adds up is no other's."""
+    weights = b.emit(PadShape(2), b.emit(Exp(), w))
+    return b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Multiply(), weights, x))
+
+
 def selected_by_place(b: Builder, x: Value, y: Value) -> Value:
     place = b.emit(LessThan(), b.emit(Iota(x.tensor.shape, 0, I64)), b.emit(splat(x.tensor, 3)))
     return b.emit(Select(), b.emit(DataTypeCast(I32), x), y, place)
@@ -182,6 +190,7 @@ KINDS: tuple[tuple[Build, tuple[TensorType, ...]], ...] = (
     (columns, (TensorType((47, 9), F64),)),
     (weighted, (f32(90, 21), f32(90, 1))),
     (weighted, (TensorType((47, 9), F64), TensorType((47, 1), F64))),
+    (weighted_inside, (TensorType((3, 20, 3), F64), TensorType((3, 20), F64))),
     (selected_by_place, (TensorType((8,), I64), TensorType((8,), I32))),
 )
 """Programs, and the types of their parameters."""

@@ -9,6 +9,8 @@ import pytest
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
 from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.dependence import dependence
+from nnkit.core.kernels.loops import inside, is_loop, loop_op
 from nnkit.core.kernels.ops import Kernel, Loop
 from nnkit.core.ops import (
     Bounds,
@@ -37,7 +39,10 @@ TARGETS = (
 
 
 def kernels_in(module: Module, target: Target) -> list[Instruction]:
-    """The kernels of a module that is scheduled here: they print, parse, and stay inside of their buffers."""
+    """The kernels of a module that is scheduled here: they print, parse, and stay inside of their buffers.
+
+    What threads share is independent.
+    """
     schedule(module, target)
     verify(module)
     text = print_module(module)
@@ -45,6 +50,8 @@ def kernels_in(module: Module, target: Target) -> list[Instruction]:
     found = [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
     for kernel in found:
         assert not list(accesses_outside(kernel.regions[0].entry))
+        for loop in inside(kernel.regions[0].entry):
+            assert not is_loop(loop) or not loop_op(loop).grain or dependence(loop) is None
     return found
 
 
