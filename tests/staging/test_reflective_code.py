@@ -7,7 +7,7 @@ import subprocess
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -57,12 +57,12 @@ TOLD = {
 
 
 @contextmanager
-def reflective_scope() -> Iterator[dict[str, Any]]:
+def reflective_scope() -> Generator[dict[str, Any]]:
     """The functions of `TEXT`, where fifty values are much."""
     module = types.ModuleType("settings")
     made: dict[str, Any] = {"__name__": "__main__", "COUNT": 60}
     sys.modules["settings"] = sys.modules["rates"] = module
-    linecache.cache[FILE] = len(TEXT), None, TEXT.splitlines(keepends=True), FILE
+    linecache.cache[FILE] = len(TEXT), None, [*map(str, TEXT.splitlines(keepends=True))], FILE
     with mock.patch.multiple(reflective_code, MOST_WATCHED=50, _WARNED=WeakSet()):
         exec(compile(TEXT, FILE, "exec"), made)
         vars(module)["config"] = made["config"]

@@ -14,7 +14,6 @@ from nnkit.core.ops import (
     Combinator,
     Concatenate,
     DataTypeCast,
-    Exp,
     Gather,
     Iota,
     LessThan,
@@ -27,6 +26,7 @@ from nnkit.core.ops import (
     ScatterAdd,
     Select,
     Slice,
+    Sqrt,
     Transpose,
     Update,
     splat,
@@ -141,7 +141,7 @@ def weighted(b: Builder, x: Value, w: Value) -> list[Value]:
 
 def weighted_inside(b: Builder, x: Value, w: Value) -> Value:
     """The same for each of the outermost rows, which threads share: what one adds up is no other's."""
-    weights = b.emit(PadShape(2), b.emit(Exp(), w))
+    weights = b.emit(PadShape(2), b.emit(Sqrt(), w))
     return b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Multiply(), weights, x))
 
 
@@ -190,7 +190,7 @@ KINDS: tuple[tuple[Build, tuple[TensorType, ...]], ...] = (
     (columns, (TensorType((47, 9), F64),)),
     (weighted, (f32(90, 21), f32(90, 1))),
     (weighted, (TensorType((47, 9), F64), TensorType((47, 1), F64))),
-    (weighted_inside, (TensorType((3, 20, 3), F64), TensorType((3, 20), F64))),
+    (weighted_inside, (TensorType((2, 70, 30), F64), TensorType((2, 70), F64))),
     (selected_by_place, (TensorType((8,), I64), TensorType((8,), I32))),
 )
 """Programs, and the types of their parameters."""
