@@ -44,7 +44,8 @@ class StrongProducts:
     def examine(self, instruction: Instruction) -> StrongProduct | None:
         """How a product can be computed; None where both factors have to be compared."""
         u, v = instruction.operands
-        compares_u, compares_v = not _is_finite(v, {u: 0.0}), not _is_finite(u, {v: 0.0})
+        compares_u = not number_of(u) and not _is_finite(v, {u: 0.0})
+        compares_v = not number_of(v) and not _is_finite(u, {v: 0.0})
         if compares_u and compares_v:
             return None
         if not compares_u and not compares_v:

@@ -38,6 +38,7 @@ from ..ir import (
     Stage,
     Value,
 )
+from ..kernels.like_terms import collect_like_terms
 from ..kernels.multiply_add import multiply_and_add
 from ..location import located
 from ..ops.aggregate import Apply
@@ -167,6 +168,7 @@ def _schedule_block(
     read_one_hot_sums(body.block)
     if target.fma and is_enabled("fma"):
         for nest in filter(is_nest, body.block.instructions):
+            collect_like_terms(nest)
             multiply_and_add(nest)
     _take_own_outputs(body.block, replaced, target)
     write_row_blocks(body.block, target)

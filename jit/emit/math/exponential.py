@@ -15,8 +15,8 @@ from ..writer import FunctionWriter, Register, ScalarName, constant
 from .floats import clamp, even_odd, format_of, horner, keep_tiny, like, quick_two_sum
 
 _TANH_BORDER = 0.55
-"""The quotient that is subtracted from 1 is less than a half from here on, so that its error does not count more than
-once."""
+"""Where (e²ˣ + 1) / 2 is 2: the quotient that is subtracted from 1 is less than a half from here on, so that its error
+does not count more than once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def emit_cosh(w: FunctionWriter, x: Register) -> Register:
 
 
 def emit_tanh(w: FunctionWriter, x: Register) -> Register:
-    """1 - 1 / d for |x|, where d = (e²ˣ + 1) / 2; up to 0.55, where that cancels, m - m · m / d, where m = d - 1."""
+    """k - k · k / d for |x|, where d = (e²ˣ + 1) / 2 and k is d - 1 or 1, the smaller of these."""
     data = _EXPONENTIAL[x.type.scalar]
     magnitude = w.fabs(x)
     is_large = w.fcmp("ogt", magnitude, like(x, data.one))
@@ -140,7 +140,10 @@ def emit_tanh(w: FunctionWriter, x: Register) -> Register:
     power, half = _half_of_exponential(w, magnitude)
     d = w.multiply_add(half, power, w.multiply_add(power, like(x, 0.5), like(x, 0.5)))
     m = w.multiply_add(half, power, w.multiply_add(power, like(x, 0.5), like(x, -0.5)))
-    k = w.select(w.fcmp("olt", magnitude, like(x, _TANH_BORDER)), m, like(x, 1.0))
+    # the least of two is one instruction; of f64, in few lanes, a choice by what is there earlier waits less
+    is_double = x.type.scalar == "double"
+    first, border = (magnitude, _TANH_BORDER) if is_double else (m, 1.0)
+    k = w.select(w.fcmp("olt", first, like(x, border)), m, like(x, 1.0))
     return w.copysign(w.multiply_add(w.fneg(k), w.fdiv(k, d), k), x)
 
 
@@ -208,27 +211,42 @@ def _reduce(w: FunctionWriter, x: Register, low: Register | None) -> tuple[Regis
 def _half_of_exponential(w: FunctionWriter, x: Register) -> tuple[Register, Register]:
     """2ⁿ and h with e²ˣ = 2ⁿ (1 + 2 h), |h| < 0.21, for |x| so small that 2ⁿ is a normal number.
 
-    By the reduction of 2 x with all numbers halved, which saves the sum and an instruction of 2ⁿ's.
+    By the reduction of 2 x with all numbers halved, which saves the sum; the bias of 2ⁿ is a part of what is added to
+    round, which saves another.
     """
     format = format_of(x)
-    shifted = w.multiply_add(x, like(x, 2 * math.log2(math.e)), like(x, format.round_constant))
-    rounded = w.fsub(shifted, like(x, format.round_constant))
-    high = w.multiply_add(rounded, like(x, -0.5 * format.ln2_high), x)  # exact
-    low = like(x, -0.5 * format.ln2_low)
-    is_double = (
-        x.type.scalar == "double"
-    )  # where rounding r, by itself, would count for half an ulp
-    low = w.fmul(rounded, low) if is_double else low
-    r = w.fadd(high, low) if is_double else w.multiply_add(rounded, low, high)
+    round_and_bias = like(x, format.round_constant + format.bias)
+    shifted = w.multiply_add(x, like(x, 2 * math.log2(math.e)), round_and_bias)
+    rounded = w.fsub(shifted, round_and_bias)
+    high, low = _half_of_remainder(w, x, rounded)
+    r = high if low is None else w.fadd(high, low)
     coefficients = [c * 2.0 ** (n + 1) for n, c in enumerate(_EXPONENTIAL[x.type.scalar].exp)]
     square = w.fmul(r, r)
     polynomial = even_odd(w, r, square, coefficients)
-    half = w.multiply_add(square, polynomial, low if is_double else r)
-    half = w.fadd(high, half) if is_double else half
-    bits = w.bitcast(shifted, format.integer)  # n in its low bits, and zeros above those that stay
+    half = w.multiply_add(square, polynomial, high if low is None else low)
+    half = half if low is None else w.fadd(high, half)
+    bits = w.bitcast(
+        shifted, format.integer
+    )  # n + bias in the low bits, and nothing above that stays
     power = w.shl(bits, constant(bits.type, format.mantissa_bits))
-    one = constant(bits.type, format.bits(1.0))
-    return w.bitcast(w.add(power, one), x.type.scalar), half
+    return w.bitcast(power, x.type.scalar), half
+
+
+def _half_of_remainder(
+    w: FunctionWriter, x: Register, n: Register
+) -> tuple[Register, Register | None]:
+    """x - n ln 2 / 2 for tanh, of f64 as two parts: rounding the sum of them would count for half an ulp.
+
+    Of f32 by one rounding, if the target does so: ln 2 is then off by a 30th of an ulp, and n · 2⁻ⁿ of that is left
+    in 1 - 1 / d.
+    """
+    format = format_of(x)
+    is_double = x.type.scalar == "double"
+    if w.has_fma and not is_double:
+        return w.fma(n, like(x, -0.5 * math.log(2)), x), None
+    high = w.multiply_add(n, like(x, -0.5 * format.ln2_high), x)  # exact
+    low = like(x, -0.5 * format.ln2_low)
+    return (high, w.fmul(n, low)) if is_double else (w.multiply_add(n, low, high), None)
 
 
 def _exp_of_remainder(w: FunctionWriter, r: Register) -> Register:
