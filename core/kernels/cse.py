@@ -9,6 +9,7 @@ from ..ir.instruction import Block, Instruction, Value
 from ..ir.surgery import with_bodies
 from ..lazy_dataclass import dataclass
 from .dependence import BufferAliases, key_of, may_touch_same, root_of
+from .guarded_ops import written_buffer
 from .indices import BufferAccess, access_of, fold_indices
 from .loops import body_of
 
@@ -124,10 +125,9 @@ def _written_buffers(block: Block, aliases: BufferAliases) -> dict[Instruction, 
             if instruction.regions:
                 written = found[instruction] = set()
                 pending.append((body_of(instruction), (*around, written)))
-            elif instruction.op.effect is Effect.WRITE:
-                buffer = root_of(instruction.operands[1], aliases)
+            elif (buffer := written_buffer(instruction)) is not None:
                 for written in around:
-                    written.add(buffer)
+                    written.add(root_of(buffer, aliases))
     return found
 
 
@@ -146,8 +146,8 @@ def _drop_dead(block: Block) -> bool:
             is_needed = _drop_dead(body_of(instruction))
             writes = writes or is_needed
         else:
-            is_needed = effect is Effect.WRITE or instruction.op.is_terminator
-            writes = writes or effect is Effect.WRITE
+            is_needed = Effect.WRITE in effect or instruction.op.is_terminator
+            writes = writes or Effect.WRITE in effect
         if is_needed or any(result.uses for result in instruction.results):
             kept.append(instruction)
         else:

@@ -18,12 +18,12 @@ import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.effect import Effect
-from ..ir.instruction import Instruction, Op, Pure
+from ..ir.instruction import Instruction, Op, Pure, Value
 from ..lazy_dataclass import dataclass
 from ..ops.forms import Pointwise
 from ..stage import Stage, Stages
 from ..types import BOOL, I64, Array, PointerType, TensorType, Type, scalar
-from .ops import IndexedAccess, Kernel, buffer_of, check_active, require_inside
+from .ops import IndexedAccess, Kernel, PrefetchAt, buffer_of, check_active, require_inside
 
 _SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
 
@@ -248,6 +248,14 @@ GUARDED: tuple[type[Op], ...] = (
     *(ExtractLane, FillBuffer, CopyBuffer, ReshapeBuffer),
 )
 """The ops of this module, which only kernels have."""
+
+
+def written_buffer(instruction: Instruction) -> Value | None:
+    """The buffer that an instruction of a kernel writes to; a fetch, which counts as an effect, writes to none."""
+    op = instruction.op
+    if Effect.WRITE not in op.effect or isinstance(op, PrefetchAt):
+        return None
+    return instruction.operands[0 if isinstance(op, FillBuffer) else 1]
 
 
 def copied_operands(kernel: Instruction[Kernel]) -> dict[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction
 from .dependence import BufferAliases, root_of
+from .guarded_ops import written_buffer
 from .loops import body_of, inside, loop_op, loops_of, position_of
 
 
@@ -18,7 +19,9 @@ def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> No
     if not loop_op(loop).count:
         return
     body = body_of(loop)
-    written = {root_of(i.operands[1], aliases) for i in inside(body) if i.op.effect is Effect.WRITE}
+    written = {
+        root_of(buffer, aliases) for i in inside(body) if (buffer := written_buffer(i)) is not None
+    }
     made = set(body.arguments)
     moved: dict[Instruction, None] = {}
     for instruction in body.instructions:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Value
 from .dependence import BufferAliases, root_of
+from .guarded_ops import written_buffer
 from .loops import body_of, inside
 
 
@@ -20,6 +21,7 @@ def shorten_live_ranges(block: Block, *, aliases: BufferAliases = ()) -> None:
     """Order a body, and those of the loops in it, depth first from what has effects, and from what is yielded.
 
     Stores, loops, and loads of buffers that are stored to in the same body, stay in their order.
+    What nothing uses stands at the end.
 
     Cost: linear in the number of instructions times the depth of loops.
     """
@@ -32,19 +34,23 @@ def shorten_live_ranges(block: Block, *, aliases: BufferAliases = ()) -> None:
 
 def _order(block: Block, aliases: BufferAliases) -> None:
     stored = {
-        root_of(one.operands[1], aliases) for one in inside(block) if one.op.effect is Effect.WRITE
+        root_of(buffer, aliases)
+        for one in inside(block)
+        if (buffer := written_buffer(one)) is not None
     }
     waiting = {
         one
         for one in block.instructions
-        if not (one.regions or one.op.is_terminator or one.op.effect is Effect.WRITE)
+        if not (one.regions or one.op.is_terminator or Effect.WRITE in one.op.effect)
         and not (one.op.effect is Effect.READ and root_of(one.operands[0], aliases) in stored)
     }
     placed: list[Instruction] = []
     for root in block.instructions:
         if root not in waiting:
             _place(root, waiting, placed)
-    block.instructions[:] = [*(one for one in block.instructions if one in waiting), *placed]
+    unused = [one for one in block.instructions if one in waiting]
+    end = len(placed) - placed[-1].op.is_terminator
+    block.instructions[:] = [*placed[:end], *unused, *placed[end:]]
 
 
 def _place(root: Instruction, waiting: set[Instruction], placed: list[Instruction]) -> None:

@@ -147,7 +147,7 @@ class _Draft:
 
     def block(self, depth: int, runs: int) -> None:
         """A few statements: loops as long as it is not deep, stores, updates, local buffers."""
-        kinds = ["loop"] * 3 if depth < 4 else []
+        kinds = ["loop", "loop", "loop", "nest"] if depth < 4 else []
         for _ in range(self.rng.randint(1, 3)):
             kind = self.rng.choice(
                 [*kinds, "store", "update", "local", *(["reduce"] if kinds else [])]

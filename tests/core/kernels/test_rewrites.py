@@ -13,16 +13,18 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from nnkit.core.ir.instruction import Block, Instruction
+from nnkit.core.ir.instruction import Block, Instruction, Value
 from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.cse import cse
+from nnkit.core.kernels.cse import cse, drop_dead_code
 from nnkit.core.kernels.errors import IllegalRewrite
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.hoist import hoist, hoist_all
-from nnkit.core.kernels.indices import IndexSum, fold_indices, replace_index
+from nnkit.core.kernels.indices import IndexSum, access_of, fold_indices, replace_index
 from nnkit.core.kernels.interchange import interchange
 from nnkit.core.kernels.loops import body_of, inside, loop_op, loops_of, make_index
+from nnkit.core.kernels.order import shorten_live_ranges
 from nnkit.core.kernels.parallelise import parallelise
+from nnkit.core.kernels.prefetch import fetch_ahead, fetch_before_loops
 from nnkit.core.kernels.promote import promote
 from nnkit.core.kernels.split import peel, split, split_balanced
 from nnkit.core.kernels.unroll import unroll, unroll_and_jam
@@ -72,6 +74,12 @@ def _vectorise_reduction(rng: Random, block: Block, loop: Instruction) -> None:
     vectorise(block, loop, rng.choice((2, 4)), reassociate=True)
 
 
+def _buffers(block: Block) -> set[Value]:
+    """What a block loads and stores."""
+    found = filter(None, map(access_of, inside(block)))
+    return {access.buffer for access in found}
+
+
 def _require_few(loop: Instruction) -> None:
     length = sum(1 for _ in inside(body_of(loop)))
     if loop_op(loop).count * length > MOST_WRITTEN:
@@ -94,6 +102,10 @@ REWRITES: Mapping[str, Rewrite] = {
     "promote": lambda rng, block, loop: promote(block, loop),
     "parallelise": lambda rng, block, loop: parallelise(block, loop, rng.randint(1, 3)),
     "fold_indices": lambda rng, block, loop: fold_indices(block),
+    "shorten_live_ranges": lambda rng, block, loop: shorten_live_ranges(block),
+    "drop_dead_code": lambda rng, block, loop: drop_dead_code(block),
+    "fetch_ahead": lambda rng, block, loop: fetch_ahead(block, dict.fromkeys(_buffers(block), 7)),
+    "fetch_before_loops": lambda rng, block, loop: fetch_before_loops(block, _buffers(block)),
 }
 SELDOM = ("fuse", "vectorise_reduction", "interchange", "vectorise", "unroll_and_jam")
 """Rewrites that few loops allow: they are tried oftener, and on more loops."""
