@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import re
 from functools import cache
@@ -17,7 +18,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import threadpoolctl
 
 from ...core.lazy_dataclass import dataclass
 from ...core.signal_handlers import pass_on
@@ -60,11 +60,23 @@ def find_blas() -> Blas | None:
 def libraries() -> list[str]:
     """The paths of the libraries that may be a BLAS."""
     try:
-        known = threadpoolctl.threadpool_info()
+        known = _threadpoolctl().threadpool_info()
     except Exception as error:  # whatever it stumbles over, matrix products must not
         pass_on(error)
         return _mapped_libraries()
     return [str(library["filepath"]) for library in known if library.get("user_api") == "blas"]
+
+
+def _threadpoolctl() -> Any:
+    """The module.  As it is imported it sets a variable of the environment, which children inherit: it is put back."""
+    was = os.environ.get(_SET_BY_THREADPOOLCTL)
+    module = importlib.import_module("threadpoolctl")
+    if was is None:
+        os.environ.pop(_SET_BY_THREADPOOLCTL, None)
+    return module
+
+
+_SET_BY_THREADPOOLCTL: Final = "KMP_DUPLICATE_LIB_OK"
 
 
 def _mapped_libraries() -> list[str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -238,3 +241,84 @@ def test_what_takes_more_than_the_stack_of_its_thread_runs_on_another_one() -> N
     for size in (64 << 10, 512 << 10):
         run_in_thread(size, solve)
     assert len(found) == 6 and all(np.array_equal(one, wanted) for one in found)
+
+
+_SETTINGS = """
+import gc, os, resource, signal, sys, threading, warnings
+import numpy as np
+
+def settings():
+    '''What a process has one of.'''
+    found = {
+        "environment": dict(os.environ), "recursion": sys.getrecursionlimit(), "errors of NumPy": np.geterr(),
+        "garbage": (gc.isenabled(), gc.get_threshold()), "switching": sys.getswitchinterval(), "folder": os.getcwd(),
+        "hooks": (sys.excepthook, sys.unraisablehook, threading.excepthook, sys.gettrace(), sys.getprofile()),
+        "signals": [signal.getsignal(n) for n in signal.valid_signals()], "stacks": threading.stack_size(),
+        "warnings": list(warnings.filters), "subnormals": float(np.float32(1e-38) * np.float32(0.1)),
+        "thirds": (np.float32(1) / np.float32(3), np.float32(-1) / np.float32(3)),
+    }
+    limits = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    found["limits"] = [resource.getrlimit(getattr(resource, name)) for name in limits]
+    if hasattr(os, "sched_getaffinity"):
+        found["cores"] = os.sched_getaffinity(0)
+    return found
+
+import nnkit as nk
+before = settings()
+
+@nk.staged
+def loss(x, w):
+    return nk.sum(nk.log(1 + nk.exp(x @ w))) + nk.linalg.slogdet(w @ w.T + 400.0 * nk.eye(300, dtype=nk.f32))[1]
+
+x = np.ones((300, 300), np.float32)
+nk.value_and_gradient(of=loss, wrt=1)(x, x)
+after = settings()
+for name in before:
+    assert before[name] == after[name], (name, before[name], after[name])
+"""
+
+
+def test_no_setting_of_the_process_changes(tmp_path: Path) -> None:
+    """By products, threads, functions of matrices, and all that is loaded for them."""
+    pytest.importorskip("resource")
+    script = tmp_path / "settings.py"
+    script.write_text(_SETTINGS)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+def test_a_program_that_python_calls_back_may_be_called_from_there() -> None:
+    """Each call has an arena of its own, on each of several threads."""
+    depth = threading.local()
+
+    def inner(x: Any) -> Any:
+        deep = getattr(depth, "calls", 0)
+        if deep == 3:
+            return x
+        depth.calls = deep + 1
+        try:
+            return np.asarray(outer(x + 1))
+        finally:
+            depth.calls = deep
+
+    @nk.staged
+    def alike(x: Rep[Tensor2D[f64]]) -> Rep[Tensor2D[f64]]:
+        return x
+
+    again = nk.callback(inner, alike)
+
+    @nk.staged
+    def outer(x: Rep[Tensor2D[f64]]) -> Rep[Tensor2D[f64]]:
+        y = nk.cumsum(nk.sin(x) @ x, axis=0)
+        return y + nk.sort(y + again(x), axis=1)
+
+    def expected(x: Any, deep: int = 0) -> Any:
+        y = np.cumsum(np.sin(x) @ x, axis=0)
+        return y + np.sort(y + (expected(x + 1, deep + 1) if deep < 3 else x), axis=1)
+
+    def call(k: int) -> bool:
+        x = np.random.default_rng(k).normal(size=(7, 7))
+        return np.allclose(np.asarray(outer(Tensor2D(x))), expected(x), rtol=1e-9)
+
+    assert call(0)
+    assert all(map(all, together(call)))

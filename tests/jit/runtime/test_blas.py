@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from nnkit.jit.runtime import blas
 from nnkit.jit.runtime.blas import FUNCTIONS, find_blas
@@ -39,7 +40,7 @@ def test_numpy_says_the_same_of_its_integers() -> None:
 def test_what_is_no_library_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("", "/nowhere/libblas.so", __file__):
         listed = [{"user_api": "openmp"}, {"user_api": "blas", "filepath": path}]
-        monkeypatch.setattr(blas.threadpoolctl, "threadpool_info", lambda listed=listed: listed)
+        monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda listed=listed: listed)
         assert find_blas.__wrapped__() is None
 
 
@@ -47,7 +48,7 @@ def test_the_list_of_the_system_where_threadpoolctl_fails(monkeypatch: pytest.Mo
     def fail() -> None:
         raise UnicodeEncodeError("ascii", "\u043f", 0, 1, "ordinal not in range(128)")
 
-    monkeypatch.setattr(blas.threadpoolctl, "threadpool_info", fail)
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", fail)
     assert find_blas.__wrapped__() == find_blas()
     monkeypatch.setattr(blas, "_MAPS", Path("/nowhere/maps"))  # as where there is no /proc
     assert find_blas.__wrapped__() is None
