@@ -56,7 +56,7 @@ def pytest_configure() -> None:
         made: bytes = object_code(self, text)
         return made
 
-    engine.object_code = recorded
+    engine.object_code = engine.kept_object = recorded
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:

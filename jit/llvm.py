@@ -18,7 +18,7 @@ The object file is bytes, so that it can be stored and loaded again without step
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
@@ -37,6 +37,9 @@ REGISTERS: Final = "nnkit-registers"
 MODULES_PER_LLJIT: Final = 16
 """Modules that an LLJIT serves before the next one is made. With 16, a module takes 8 KiB of the LLJIT's own memory,
 and 0.1 ms of the time to make one; a module that stays while the others go keeps 135 KiB of theirs."""
+
+OBJECTS_KEPT: Final = 128
+"""Objects of shared modules that are kept: some 20 KB each, with the text."""
 
 CPU_VARIABLE: Final = "NNKIT_CPU"
 
@@ -128,9 +131,11 @@ class Engine:
         binding.initialize_native_asmprinter()
         self.target = target
         self._machine = self._machine_at(optimization_level(""))
+        self._quick: binding.TargetMachine | None = None
         self._jit: binding.LLJIT | None = None
         self._numbers = count()
         self._lock = Lock()
+        self._kept = lru_cache(OBJECTS_KEPT)(self.object_code)
 
     def _machine_at(self, level: int) -> binding.TargetMachine:
         # Small position independent code reaches constants relative to the instruction; the large
@@ -144,27 +149,46 @@ class Engine:
         )
 
     def _machine_for(self, text: str) -> binding.TargetMachine:
-        """The llvmlite target machine for a module: the shared one, or one made for its optimization level."""
+        """The llvmlite target machine for a module: the usual one, or one that does not optimize."""
         level = optimization_level(text)
-        return self._machine if level == optimization_level("") else self._machine_at(level)
+        if level == optimization_level(""):
+            return self._machine
+        if self._quick is None:
+            self._quick = self._machine_at(level)
+        return self._quick
 
-    def compile_module(self, text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
+    def compile_module(
+        self, text: str, symbols: Mapping[str, int] = _NO_SYMBOLS, *, shared: str = ""
+    ) -> CompiledModule:
         """Compile and load; `symbols` are addresses of what the process does not export.
 
+        `shared` is the text of another module to link with it, which others have as well: its object code is kept.
         Raises: LLVMError when LLVM rejects the text.
         """
-        return self.load_object(self.object_code(text), symbols)
+        made = self.object_code(text)
+        if not shared:
+            return self.load_object(made, symbols)
+        return self.load_object(made, symbols, self.kept_object(shared))
 
     def object_code(self, text: str) -> bytes:
         """Compile without loading: the object file."""
         with self._lock:
             return self._emit(text, binding.TargetMachine.emit_object)
 
+    def kept_object(self, text: str) -> bytes:
+        """The same for a text that comes again."""
+        return self._kept(text)
+
     def load_object(
-        self, object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS
+        self,
+        object_code: bytes,
+        symbols: Mapping[str, int] = _NO_SYMBOLS,
+        shared: bytes = b"",
     ) -> CompiledModule:
-        """Load an object file made by `object_code` for the same target."""
+        """Load an object file made by `object_code` for the same target, linked with another one if there is one."""
         library = binding.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        if shared:
+            library.add_object_img(shared)
         for name, address in symbols.items():
             library.import_symbol(name, address)
         with self._lock:
@@ -178,7 +202,7 @@ class Engine:
                 tracker = library.link(self._jit, name)
             except RuntimeError as error:
                 raise LLVMError(f"cannot load the object code: {error}", "") from None
-            return CompiledModule(len(object_code), self._jit, name, tracker)
+            return CompiledModule(len(object_code) + len(shared), self._jit, name, tracker)
 
     def assembly(self, text: str) -> str:
         """The assembly that LLVM makes of the text, for people to read."""
@@ -260,9 +284,11 @@ def host_engine() -> Engine:
     return Engine(host_machine())
 
 
-def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
+def compile_module(
+    text: str, symbols: Mapping[str, int] = _NO_SYMBOLS, *, shared: str = ""
+) -> CompiledModule:
     """Compile LLVM IR for this machine and load it: `Engine.compile_module` of the host's engine."""
-    return host_engine().compile_module(text, symbols)
+    return host_engine().compile_module(text, symbols, shared=shared)
 
 
 def optimization_level(text: str, level: int = 2) -> int:

@@ -46,8 +46,8 @@ def test_code_is_recorded_by_test(tmp_path: Path) -> None:
         "import numpy as np, nnkit as nk\ndef test_it():\n    nk.staged(nk.sin)(np.ones(3))\n"
     )
     found = irdiff.record(tmp_path, ["test_one.py", "test_absent.py"], tmp_path / "record.json")
-    (code,) = found["test_one.py::test_it"]
-    assert "define" in code and "kernel" in code
+    code, entry = found["test_one.py::test_it"]
+    assert "define i64 @kernel" in code and "define ptr @entry" in entry
 
 
 def test_a_spread_is_the_median_and_the_middle() -> None:

@@ -35,10 +35,9 @@ from .access import (
     equals,
     field,
     from_state,
+    lengths_of,
     require,
-    shape_data,
     words_alike,
-    words_equal,
 )
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import ARRAY_TYPE, OUT_NAME, TUPLE_TYPE, State
@@ -62,11 +61,11 @@ class ObjectReader:
         value: Register,
         *,
         written: bool = False,
-        lengths: Register | None = None,
+        lengths: Register,
     ) -> Register:
         """The array of a leaf; one that is written to is in its wrapper, and writable.
 
-        Its shape is that of the leaf, or the one at the address `lengths`.
+        Its shape is the one at the address `lengths`.
         """
         w = self.w
         if leaf.wrapper is None:
@@ -84,12 +83,7 @@ class ObjectReader:
         require(w, [equals(w, flags, wanted), equals(w, rank, len(leaf.shape))], self.mismatch)
         if leaf.shape:
             shape = field(w, array, layout.ARRAY_SHAPE)
-            known = (
-                words_equal(w, shape, [*enumerate(leaf.shape)])
-                if lengths is None
-                else words_alike(w, shape, lengths, len(leaf.shape))
-            )
-            require(w, known, self.mismatch)
+            require(w, words_alike(w, shape, lengths, len(leaf.shape)), self.mismatch)
         return array
 
     def fields(self, record: RecordNode, value: Register) -> Register:
@@ -233,11 +227,12 @@ class ArgumentReader:
         self._w.store(value, self._w.offset(into, 8 * self._data))
 
     def _array(self, leaf: ArrayNode, value: Register, *, written: bool) -> Register:
+        w, signature = self._w, self._objects.signature
+        leaves = (*signature.inputs, *signature.outputs)
+        lengths = lengths_of(w, w.name, leaves, self._data)
         if self._in_place:
-            return self._objects.array(leaf, value, written=written)
-        w = self._w
-        lengths = [shape_data(self._module, w.name, leaf.shape)] if leaf.shape else []
-        passed = [w.parameters[0], value, *lengths]
+            return self._objects.array(leaf, value, written=written, lengths=lengths)
+        passed = [w.parameters[0], value, *([lengths] if leaf.shape else [])]
         array = w.call(self._function(leaf, written=written), PTR, passed)
         require(w, [w.icmp("ne", array, NULL)], self._objects.mismatch)
         return array
@@ -255,7 +250,7 @@ class ArgumentReader:
             mismatch = w.new_label("mismatch")
             objects = replace(self._objects, w=w, mismatch=mismatch)
             _, value, *lengths = w.parameters
-            w.ret(objects.array(leaf, value, written=written, lengths=next(iter(lengths), None)))
+            w.ret(objects.array(leaf, value, written=written, lengths=next(iter(lengths), NULL)))
             w.begin(mismatch)
             w.ret(NULL)
             self._functions[kind] = name

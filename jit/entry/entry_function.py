@@ -6,8 +6,8 @@
    call `explain`, which raises; if it was interrupted, an exception is set.
 4. Wrap the results (`results`).
 
-The GIL is held but for what the kernel does without it. The text goes into the module of the kernel, and says
-nothing of this process but where classes have their slots.
+The GIL is held but for what the kernel does without it. The text says nothing of this process but where classes have
+their slots, and nothing of the shapes: it is the same for all programs of such arguments and results.
 """
 
 import re
@@ -30,7 +30,7 @@ from ..emit.writer import (
     Register,
     constant,
 )
-from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
+from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state, lengths_name
 from .arenas import acquire_arena
 from .arguments import ArgumentReader, Leaves, ObjectReader, require_counts
 from .capi import COMPARE, symbols
@@ -47,21 +47,33 @@ KEPT_BYTES: Final = 64 << 20
 for each call, which makes outputs of 40 MB take 8.8 ms rather than 3.8."""
 
 _MOST_IN_PLACE: Final = 8
-"""With more leaves, code for one is in functions, and the entry itself is compiled without
-optimising: a tenth of the time to compile, for 5 % of the time to call."""
+"""With more leaves, code for one is in functions: a tenth of the time to compile, for 5 % of the time to call."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """LLVM text to append to the module of the kernel, and the addresses of what it declares.
+    """LLVM text of an entry, and the addresses of what it declares.
 
     `name` is the function whose address `bind` wants: the entry, or the kernel itself where native
-    entries are not supported and the text is empty.
+    entries are not supported and the texts are empty.
+    `functions` are the same for all kernels and shapes.  `lengths`, of the axes of all leaves, goes with the kernel.
     """
 
     name: str
-    text: str
+    functions: str
+    lengths: str
+    declarations: str
     symbols: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """All of it, to append to the module of the kernel."""
+        return self.lengths + self.functions
+
+    @property
+    def module(self) -> str:
+        """The functions as a module of their own, to link with that of the kernel and the lengths."""
+        return self.declarations + self.functions
 
 
 def entry_text(
@@ -71,7 +83,6 @@ def entry_text(
     *,
     kept_bytes: int = KEPT_BYTES,
     native: bool | None = None,
-    module: ModuleWriter | None = None,
     private_arena: int | None = None,
     holds_arrays: bool = False,
     stack: int = 0,
@@ -87,22 +98,32 @@ def entry_text(
     `native` is for tests; by default it is what this process supports.
     """
     if not (is_supported() if native is None else native):
-        return EntryText(kernel_name, "", {})
+        return EntryText(kernel_name, "", "", "", {})
     if not re.fullmatch(r"[\w.$-]+", entry_name, re.ASCII):
         raise ValueError(f"{entry_name!r} is not a name of LLVM")
-    text = ModuleWriter() if module is None else module
+    text = ModuleWriter()
     in_place = len(signature.inputs) + len(signature.outputs) <= _MOST_IN_PLACE
     w = text.function(
         entry_name,
         [Argument(type) for type in (PTR, PTR, I64, PTR)],
         PTR,
-        attributes="nounwind" if in_place else QUICKLY_COMPILED,
+        attributes=QUICKLY_COMPILED,
     )
     parts = _Entry(text, w, signature, kernel_name, private_arena, in_place, holds_arrays, stack)
     parts.write(kept_bytes)
     _write_release(text, f"{entry_name}.release")
     _write_explain(text, f"{entry_name}.explain", f"{entry_name}.release")
-    return EntryText(entry_name, text.text() if module is None else "", symbols())
+    leaves = (*signature.inputs, *signature.outputs)
+    lengths = [f"i64 {length}" for leaf in leaves for length in leaf.shape]
+    table = f"@{lengths_name(entry_name)} ="
+    pointers = ", ".join(["ptr"] * (len(leaves) + 1))
+    return EntryText(
+        name=entry_name,
+        functions=text.text(),
+        lengths=f"{table} constant [{len(lengths)} x i64] [{', '.join(lengths)}], align 8\n",
+        declarations=f"{table} external global i8\ndeclare i64 @{kernel_name}({pointers})\n",
+        symbols=symbols(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +157,13 @@ class _Entry:
             reused = {result: leaf for leaf, result in signature.reused}
             recycled = outputs_to_recycle(outputs, kept_bytes, reused)
             kept = OutputWriter(
-                finder, outputs, recycled, references, reused, in_place=self.in_place
+                finder,
+                signature.inputs,
+                outputs,
+                recycled,
+                references,
+                reused,
+                in_place=self.in_place,
             )
             kept.acquire()
             made = (field(w, references.pending, 8 * n) for n in range(len(outputs)))

@@ -27,8 +27,8 @@ from .access import (
     equals,
     field,
     from_state,
+    lengths_of,
     require,
-    shape_data,
     words_alike,
     words_equal,
 )
@@ -46,12 +46,10 @@ class ArrayFinder:
     state: State
     entry: str
 
-    def recycled(
-        self, leaf: ArrayNode, places: Register, lengths: Register | None = None
-    ) -> Register:
+    def recycled(self, leaf: ArrayNode, places: Register, lengths: Register) -> Register:
         """One of the arrays in the two places, else a new one; null without memory.
 
-        Its shape is that of the leaf, or the one at the address `lengths`.
+        Its shape is the one at the address `lengths`, null without axes.
         """
         w = self.w
         recycle, done = w.new_label("recycle"), w.new_label("output")
@@ -77,17 +75,17 @@ class ArrayFinder:
         chosen.add_incoming(again.register, recycle)
         return chosen.register
 
-    def reused(self, leaf: ArrayNode, place: Register) -> Register:
+    def reused(self, leaf: ArrayNode, place: Register, lengths: Register) -> Register:
         """The array in `place`, which is empty then, if nobody else can see it; else a new one."""
         w = self.w
         shared, done = w.new_label("shared"), w.new_label("output")
         array = w.load(place, PTR)
-        self._require_unused(leaf, array, shared)
+        self._require_unused(leaf, array, shared, lengths)
         w.store(NULL, place)
         moved = w.block
         w.branch(done)
         w.begin(shared)
-        fresh, made_in = self.new(leaf), w.block
+        fresh, made_in = self.new(leaf, lengths), w.block
         w.branch(done)
         w.begin(done)
         chosen = w.phi(PTR)
@@ -95,18 +93,16 @@ class ArrayFinder:
         chosen.add_incoming(fresh, made_in)
         return chosen.register
 
-    def new(self, leaf: ArrayNode, lengths: Register | None = None) -> Register:
+    def new(self, leaf: ArrayNode, lengths: Register) -> Register:
         """A new array, from NumPy; null without memory."""
-        shape, zero = lengths or NULL, constant(I32, 0)
-        if leaf.shape and lengths is None:
-            shape = shape_data(self.module, self.entry, leaf.shape)
+        zero = constant(I32, 0)
         rank, number = constant(I32, len(leaf.shape)), constant(I32, leaf.storage.num)
         type = from_state(self.w, ARRAY_TYPE)
-        arguments = [type, rank, shape, number, NULL, NULL, zero, zero, NULL]
+        arguments = [type, rank, lengths, number, NULL, NULL, zero, zero, NULL]
         return self.w.call("PyArray_New", PTR, arguments)
 
     def _require_unused(
-        self, leaf: ArrayNode, array: Register, otherwise: str, lengths: Register | None = None
+        self, leaf: ArrayNode, array: Register, otherwise: str, lengths: Register
     ) -> None:
         """Only we have the array, and it is as it was made. An empty place holds None, which all have."""
         w = self.w
@@ -123,11 +119,7 @@ class ArrayFinder:
         if leaf.shape:
             shape = field(w, array, layout.ARRAY_SHAPE)
             strides = field(w, array, layout.ARRAY_STRIDES)
-            same_shape = (
-                words_equal(w, shape, [*enumerate(leaf.shape)])
-                if lengths is None
-                else words_alike(w, shape, lengths, len(leaf.shape))
-            )
+            same_shape = words_alike(w, shape, lengths, len(leaf.shape))
             require(w, [*same_shape, *words_equal(w, strides, [*_free_strides(leaf)])], otherwise)
 
 
@@ -140,6 +132,7 @@ class OutputWriter:
     """
 
     finder: ArrayFinder
+    inputs: Sequence[ArrayNode]
     outputs: Sequence[ArrayNode]
     kept: frozenset[int]
     references: References
@@ -156,11 +149,14 @@ class OutputWriter:
     def acquire(self) -> None:
         """Find or make an array for each output."""
         for index, leaf in enumerate(self.outputs):
+            lengths = self._lengths(index)
             if index in self.reused:
                 place = self._w.offset(self.references.base, 8 * self.reused[index])
-                array = self.finder.reused(leaf, place)
+                array = self.finder.reused(leaf, place, lengths)
+            elif index in self.kept:
+                array = self._find(leaf, index, lengths)
             else:
-                array = self._find(leaf, index) if index in self.kept else self.finder.new(leaf)
+                array = self.finder.new(leaf, lengths)
             self.references.fail_if_null(array, index)
             self._w.store(array, self._w.offset(self.references.pending, 8 * index))
 
@@ -180,12 +176,15 @@ class OutputWriter:
         pool = array_data(self._w, from_state(self._w, POOL))
         return self._w.offset(pool, 8 * PLACES * index)
 
-    def _find(self, leaf: ArrayNode, index: int) -> Register:
+    def _lengths(self, index: int) -> Register:
+        leaves = (*self.inputs, *self.outputs)
+        return lengths_of(self._w, self.finder.entry, leaves, len(self.inputs) + index)
+
+    def _find(self, leaf: ArrayNode, index: int, lengths: Register) -> Register:
         if self.in_place:
-            return self.finder.recycled(leaf, self._places(index))
-        finder, w = self.finder, self._w
-        lengths = [shape_data(finder.module, finder.entry, leaf.shape)] if leaf.shape else []
-        arguments = [w.parameters[0], self._places(index), *lengths]
+            return self.finder.recycled(leaf, self._places(index), lengths)
+        w = self._w
+        arguments = [w.parameters[0], self._places(index), *([lengths] if leaf.shape else [])]
         return w.call(self._function(leaf), PTR, arguments)
 
     def _function(self, leaf: ArrayNode) -> str:
@@ -200,7 +199,7 @@ class OutputWriter:
             parameters = [Argument(PTR)] * (3 if leaf.shape else 2)
             w = self.finder.module.function(name, parameters, PTR, linkage="internal")
             _, places, *lengths = w.parameters
-            w.ret(replace(self.finder, w=w).recycled(leaf, places, next(iter(lengths), None)))
+            w.ret(replace(self.finder, w=w).recycled(leaf, places, next(iter(lengths), NULL)))
             self._functions[kind] = name
         return self._functions[kind]
 
