@@ -306,12 +306,10 @@ class _BlockFusion:
         owner, made = self.written.get(request.source, (None, None))
         if owner is None or made is None or not made.is_elementwise:
             return None
-        root = made.root
-        if not self._pays(request.source, owner, root):
-            by_stored = self._by_stored(request.source, owner, root)
-            if by_stored is None:
-                return None
-            root = by_stored
+        pays = self._pays(request.source, owner, made.root)
+        root = self._by_stored(request.source, owner, made.root, pays=pays)
+        if root is None:
+            return None
         parts = self.pool.parts(root)
         if len(parts) > room:
             return None
@@ -356,12 +354,18 @@ class _BlockFusion:
         saved = cost_of(rest, owner.extents)
         return cost * reads <= (saved + store) * value.tensor.size + load * reads
 
-    def _by_stored(self, value: Value, owner: Cluster, root: Scalar) -> Scalar | None:
-        """`root` in terms of other results of its cluster, which are stored anyway, where it costs no more to compute
-        from them than to store and load: 1 − y² of a y = tanh(x) that somebody reads.
+    def _by_stored(
+        self, value: Value, owner: Cluster, root: Scalar, *, pays: bool
+    ) -> Scalar | None:
+        """`root` in terms of other results of its cluster, which are stored anyway.
+
+        Where it `pays` to compute `root` itself, only if that is more work and reads no less: y > 0 is computed from
+        a y = relu(x + b) that somebody reads, so that x need not be stored for it.  Else, where it costs no more than
+        to store and load: 1 − y² of a y = tanh(x).  None where nothing of it pays.
         """
+        whole = root if pays else None
         if self._is_stored(value):
-            return None
+            return whole
         inside = set(self.pool.parts(root))
         reads = {
             w.root: self.pool.read(w.value, _coordinates(w.axes or ()), Bounds.INSIDE)
@@ -370,15 +374,19 @@ class _BlockFusion:
             if self._is_stored(w.value)
         }
         found = self.pool.replaced(root, reads) if reads else root
-        used = {part.source for part in self.pool.parts(found) if isinstance(part, Read)}
-        needed = sum(read.source.tensor.bytes for read in reads.values() if read.source in used)
-        if found is root or needed > value.tensor.bytes:
+        if found is root:
+            return whole
+        parts, others = self.pool.parts(found), self.pool.parts(root)
+        cost = cost_of(parts, owner.extents)
+        if pays:
+            is_less = cost < cost_of(others, owner.extents)
+            return found if is_less and _bytes_read(parts) <= _bytes_read(others) else root
+        if _bytes_read(set(parts).intersection(reads.values())) > value.tensor.bytes:
             return None
-        cost = cost_of(self.pool.parts(found), owner.extents)
         count = self.uses.demand.get(value, 0.0)
         load, store = traffic(value.tensor.bytes)
-        pays = cost * count <= (cost + store) * value.tensor.size + load * count
-        return found if pays else None
+        is_less = cost * count <= (cost + store) * value.tensor.size + load * count
+        return found if is_less else None
 
     def _is_stored(self, value: Value) -> bool:
         return value in self.uses.stored or value in self.read
@@ -409,6 +417,11 @@ def _match(
         for other, extent in zip(mapped, normalized.extents, strict=True)
     ):
         found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
+
+
+def _bytes_read(parts: Iterable[Scalar]) -> int:
+    """Of the tensors that an expression reads."""
+    return sum(x.tensor.bytes for x in {part.source for part in parts if isinstance(part, Read)})
 
 
 def _read(scalar: Scalar) -> Read:

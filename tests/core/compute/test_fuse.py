@@ -26,6 +26,7 @@ from nnkit.core.ops import (
     Equal,
     Exp,
     Gather,
+    GreaterThan,
     Iota,
     Literal,
     Maximum,
@@ -34,6 +35,7 @@ from nnkit.core.ops import (
     Pad,
     PadShape,
     Reduce,
+    Relu,
     Reverse,
     Scan,
     ScatterAdd,
@@ -405,6 +407,21 @@ def test_what_follows_from_a_result_that_is_stored_is_not_stored_too() -> None:
     found = nests(fused(module_of(build, f32(40, 40), f32(40, 40))))
     assert [len(nest.results) for nest in found] == [1, 1]
     assert [body_names(nest).count("tanh") for nest in found] == [1, 0]
+
+
+def test_what_follows_from_a_result_that_is_stored_does_not_have_its_operand_stored() -> None:
+    """Where y = relu(x · w + b) is positive, asked of the y that is read anyway: x · w has one reader."""
+
+    def build(b: Builder, x: Value, w: Value, bias: Value) -> list[Value]:
+        y = b.emit(Relu(), b.emit(Add(), b.emit(Dot(), x, w), bias))
+        slope = b.emit(Dot(), b.emit(Dot(), y, w), w)
+        zero = constant(b, scalar(F32), 0)
+        is_positive = b.emit(GreaterThan(), y, zero)
+        return [b.emit(Select(), slope, b.emit(Multiply(), slope, y), is_positive)]
+
+    found = nests(fused(module_of(build, f32(256, 1024), f32(1024, 1024), f32(1024))))
+    assert [body_names(nest).count("relu") for nest in found] == [1, 0]
+    assert [len(nest.operands) for nest in found] == [2, 2]
 
 
 def test_slices_are_read_where_a_pad_reads_them_if_they_end_where_their_tensor_does() -> None:
