@@ -200,7 +200,9 @@ def _around(
 def _pairs(type: type[np.floating[Any]], count: int, seed: int) -> tuple[Array, Array]:
     """Bases and exponents: pairs of special values, random ones, and those whose power is in range."""
     random = np.random.default_rng(seed)
-    special = np.array([*SPECIAL[:20], 2.0**53 + 2, -(2.0**53) - 2, 2.0**52 + 1, 7, 1e300, -1e300])
+    special = np.array(
+        [*SPECIAL[:20], 2.0**53 + 2, -(2.0**53) - 2, 2.0**52 + 1, 7, 1.7e308, -1.7e308]
+    )
     bases, exponents = (grid.ravel() for grid in np.meshgrid(special, special))
     chosen = random.choice(bases.size, min(bases.size, 4 * count), replace=False)
     size = 104 if type is np.float32 else 746

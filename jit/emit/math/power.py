@@ -13,7 +13,7 @@ import math
 
 from ..writer import I64, FunctionWriter, Register, constant
 from .exponential import scaled_exp
-from .floats import clamp, like, two_product
+from .floats import clamp, like, residual_limit, two_product
 from .logarithm import emit_log, log_extended
 
 _LARGEST_EXPONENT = 745.2
@@ -55,6 +55,8 @@ def _product_with_log(
     product, error = two_product(w, y, w.select(regular, high, logarithm))
     error = w.multiply_add(y, low, error)
     small = w.and_(regular, w.fcmp("olt", w.fabs(product), like(y, _REGULAR_EXPONENT)))
+    if not w.has_fma:  # halves of a huge y are no numbers; its product is small for |x| = 1 alone, without any error
+        small = w.and_(small, w.fcmp("olt", w.fabs(y), like(y, residual_limit(w, y))))
     return product, w.select(small, error, like(y, 0.0))
 
 
