@@ -24,8 +24,8 @@ from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
 class Panel:
     """Columns of a matrix `buffer`, from index `start` on: so many, in vectors of `lanes`.
 
-    `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.  Packed, they lie in a buffer of
-    one axis from index `place` on, row behind row, each `stride` elements after the one before.
+    `rows` of them are read, along axis `row_axis`, from index `first_row` on; columns lie along `column_axis`.  Packed,
+    they lie in a buffer of one axis from index `place` on, row behind row, each `stride` elements after the one before.
     """
 
     buffer: Value
@@ -37,6 +37,7 @@ class Panel:
     row_axis: int
     column_axis: int
     stride: int
+    first_row: IndexSum = IndexSum(0, {})
 
 
 def read_packed(block: Block, panel: Panel, packed: Value) -> Sequence[IndexSum] | None:
@@ -92,7 +93,8 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
 def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
     row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
-    maps, coordinates = maps_of([_place(panel, row, column.plus(panel.start, -1))])
+    row, column = row.plus(panel.first_row, -1), column.plus(panel.start, -1)
+    maps, coordinates = maps_of([_place(panel, row, column)])
     along = (panel.row_axis, panel.stride), (panel.column_axis, 1)
     step = sum(access.steps[axis] * far for axis, far in along) if access.lanes else 0
     old = access.instruction
@@ -172,7 +174,7 @@ def _load(
     axis: int,
 ) -> Value:
     """A vector of the matrix along an axis."""
-    own = {panel.row_axis: row, panel.column_axis: column.plus(panel.start)}
+    own = {panel.row_axis: row.plus(panel.first_row), panel.column_axis: column.plus(panel.start)}
     others = iter(around)
     rank = _element(panel).rank
     indices = [own[a] if a in own else next(others) for a in range(rank)]

@@ -29,7 +29,6 @@ from ..ir.instruction import Block, Instruction, Region, Value
 from ..ir.surgery import clone_region
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Yield
-from ..types import PointerType, TensorType
 from .cse import cse
 from .dependence import BufferAliases
 from .indices import IndexSum
@@ -40,6 +39,7 @@ from .order import shorten_live_ranges
 from .pack import Panel, read_packed, write_panel
 from .same import written_body
 from .split import balanced, peel, split
+from .turned import TurnedRows, add_buffer, turn_rows
 from .unroll import unroll_and_jam
 from .vectorise import vectorise
 
@@ -130,12 +130,12 @@ def tile_product(
     packed: Packing | None = None,
     blocks: Blocks | None = None,
     *,
-    turns: bool = False,
+    turned_rows: int = 0,
 ) -> None:
     """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
 
-    With `blocks` the loop over columns is the outer one; without, all of what is `packed` is packed at once.  The first
-    operand, of which sums go along columns, is packed as rows before all else if it `turns`.
+    With `blocks` the loop over columns is the outer one; without, all of what is `packed` is packed at once.  If there
+    are `turned_rows`, so many rows at a time of the first operand, of which sums go along columns, are packed as rows.
     """
     aliases = aliases_of(kernel)
     entry, lanes = kernel.regions[0].entry, registers.lanes
@@ -144,10 +144,12 @@ def tile_product(
         loop = _loop_in(block)
         places = places or _places_of_batch(block, loop)
         block = body_of(loop)
+    turned: list[Instruction] = []
+    if turned_rows:
+        parts = TurnedRows(turned_rows, lanes, by_rows=blocks is None)
+        turned, block = turn_rows(kernel, block, parts, aliases)
     outer = _loop_in(block)
     inner = _loop_in(body_of(outer))
-    is_shared = loop_op(outer).grain > 0 or loop_op(inner).grain > 0
-    turned = _turn(kernel, lanes, is_shared=is_shared) if turns else []
     rows, columns = (outer, inner) if blocks is None else (inner, outer)
     count = loop_op(columns).count
     widest = count if blocks is None else min(count, blocks.columns)
@@ -160,7 +162,7 @@ def tile_product(
         writer.write(block, _ZERO, places)
     else:
         _write_blocks(writer, block, outer, blocks, places)
-    entry.instructions[:0] = turned
+    block.instructions[:0] = turned
     shorten_live_ranges(entry, aliases=aliases)
 
 
@@ -171,16 +173,16 @@ def tile_once(
     packed: Packing | None = None,
     blocks: Blocks | None = None,
     *,
-    turns: bool = False,
+    turned_rows: int = 0,
 ) -> None:
     """The same; a kernel that is like one that was tiled before becomes a copy of that."""
-    key = written_body(kernel), kernel.op, registers, batch, packed, blocks, turns
+    key = written_body(kernel), kernel.op, registers, batch, packed, blocks, turned_rows
     known = _TILED.get(key)
     if known is not None:
         kernel.op, tiled = known
         kernel.regions = (clone_region(tiled, {}),)
         return
-    tile_product(kernel, registers, batch, packed, blocks, turns=turns)
+    tile_product(kernel, registers, batch, packed, blocks, turned_rows=turned_rows)
     # a copy, as what follows may change the body
     _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
     if len(_TILED) > _MOST_TILED:
@@ -277,7 +279,7 @@ class _BlockWriter:
         """A buffer for packed blocks of so many columns, if there are to be any."""
         if self.packed is not None:
             self.size = -(-self.packed.rows * columns // places.step) * places.step
-            self.buffer = _add_buffer(self.kernel, places.count * self.size, "packed")
+            self.buffer = add_buffer(self.kernel, places.count * self.size, "packed")
 
     def write(self, block: Block, start: IndexSum, places: _Places) -> None:
         """Tile the columns from `start` on that the loops of a block are over."""
@@ -324,43 +326,6 @@ class _BlockWriter:
         write_panel(inner, panel(inner.argument(make_index().type, "j")), buffer, others)
         inner.emit_many(Yield(), [])
         b.emit_many(replace(panels.loop, grain=0), [], [Region([inner.block])])
-
-
-def _add_buffer(kernel: Instruction[Kernel], size: int, name: str) -> Value:
-    """One more buffer that a kernel works with, of as many elements as one axis has."""
-    type = TensorType((size,), kernel.operands[1].tensor.dtype)
-    kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
-    buffer = Value(PointerType(type), name)
-    kernel.regions[0].entry.arguments.append(buffer)
-    return buffer
-
-
-_PAGE: Final = 4096
-"""Bytes: what lies a multiple of them apart shares few places of a cache, and two accesses at a time wait for each
-other."""
-
-
-def _turn(kernel: Instruction[Kernel], lanes: int, *, is_shared: bool) -> list[Instruction]:
-    """Have the sums go along rows of a packed copy of the first operand; the instructions that pack it."""
-    entry = kernel.regions[0].entry
-    matrix, type = entry.arguments[0], kernel.operands[0].tensor
-    k, m = type.shape[-2:]
-    stride = -(-k // lanes) * lanes
-    if stride * type.dtype.bytes % _PAGE == 0:
-        stride += lanes
-    axes = type.rank - 1, type.rank - 2
-    buffer = _add_buffer(kernel, m * stride, "turned")
-    panel = Panel(matrix, _ZERO, _ZERO, m, k, lanes, *axes, stride)
-    others = read_packed(entry, panel, buffer)
-    b = Builder(Block())
-    grain = -(-k // (lanes * _STRIPS)) if is_shared else 0
-    write_panel(b, panel, buffer, others or [], grain)
-    cse(b.block)
-    return b.block.instructions
-
-
-_STRIPS: Final = 16
-"""Blocks of a first operand that is turned, for threads to share."""
 
 
 def _sum_length(kernel: Instruction[Kernel]) -> int:

@@ -146,7 +146,7 @@ def _write_tiled(
     results = build_product(b, op, operands, epilogue, by_rows=plan.blocks is None)
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
-    tile_once(kernel, registers, batch, plan.packed, plan.blocks, turns=plan.turns)
+    tile_once(kernel, registers, batch, plan.packed, plan.blocks, turned_rows=plan.turned_rows)
     if is_enabled("prefetch"):
         _fetch_operands(kernel, target)
     return results

@@ -124,13 +124,14 @@ def cases() -> Iterator[tuple[tuple[Shape, Shape], tuple[bool, bool], DType, boo
 
 
 def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads share the loops of all of them that have two tiles, however small they are."""
+    """Threads share the loops of all that have two tiles, and each first operand that is stored transposed is turned,
+    by blocks of rows where they can be divided, however small they are."""
     monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
     monkeypatch.setattr(shared_loops, "BLOCK", 1.0)
-    for least in ("_LEAST_PACKED", "_LEAST_REUSED", "_LEAST_TURNED"):
-        monkeypatch.setattr(product_plans, least, 0)
+    for least in ("LEAST_PACKED", "LEAST_REUSED", "LEAST_TURNED", "BEYOND_NEAREST", "REPACKED"):
+        monkeypatch.setattr(product_plans, f"_{least}", 0)
     random = np.random.default_rng(0)
-    found = shared = 0
+    found = shared = in_blocks = 0
     for shapes, flips, dtype, epilogue, target in cases():
         shown = f"{shapes} {flips} {dtype} {epilogue} {target}"
         module = built(shapes, flips, dtype, epilogue=epilogue)
@@ -142,6 +143,11 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
         text = print_module(module)
         assert print_module(parse_module(text)) == text
         shared += any(loop_op(i).grain > 0 for k in kernels for _, i in executed(k) if is_loop(i))
+        entries = [kernel.regions[0].entry for kernel in kernels]
+        in_blocks += sum(
+            len(loops_of(entry)) == 1 and any(x.name == "turned" for x in entry.arguments)
+            for entry in entries
+        )
         (made,) = run(module.functions["main"], arrays)
         tolerance = 1e-4 if dtype is F32 else 1e-12
         np.testing.assert_allclose(made, wanted, tolerance, tolerance, err_msg=shown)
@@ -149,6 +155,7 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
             same = evaluate(module, "main", *arrays)
             np.testing.assert_array_equal(made, same, shown)
     assert found > shared > 30
+    assert in_blocks > 5, in_blocks
 
 
 def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_operand() -> None:
