@@ -410,12 +410,12 @@ def _cast_rows(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> lis
     """Another element type of the result, and a reduction of an operand: both are one nest."""
     x = max(xs, key=lambda x: x.tensor.size, default=y)
     x = x if x.tensor.rank else y
-    return [b.emit(DataTypeCast(pick(random, _ALL_DTYPES)), y), _reduced(b, random, x, x.tensor.rank - 1)]  # fmt: skip
+    return [_cast(b, random, y), _reduced(b, random, x, x.tensor.rank - 1)]
 
 
 def _backwards(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> list[Value]:
     reverse = Reverse((y.tensor.rank - 1,))
-    return [b.emit(reverse, b.emit(DataTypeCast(pick(random, _ALL_DTYPES)), y))]
+    return [b.emit(reverse, _cast(b, random, y))]
 
 
 def _across(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> list[Value]:
@@ -429,6 +429,13 @@ def _padded(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> list[V
     return [b.emit(Pad(ones, ones, ()), y, zero), _reduced(b, random, y, 0)]
 
 
+def _cast(b: Builder, random: Random, y: Value) -> Value:
+    """Not whether a sum is 0, which is as it was rounded."""
+    dtype = pick(random, _ALL_DTYPES)
+    is_rounded = y.tensor.dtype.is_float and isinstance(y.op, Convolve | Dot | Reduce)
+    return b.emit(DataTypeCast(I32 if is_rounded and dtype is BOOL else dtype), y)
+
+
 def _zero(dtype: DType) -> Op:
     return splat(TensorType((), dtype), 0)
 
@@ -439,6 +446,10 @@ def _reduced(b: Builder, random: Random, x: Value, axis: int) -> Value:
         isinstance(x.op, Iota) and combinator is Combinator.MULTIPLY
     ):  # 0 · 1 · 2 ·, or from behind ∞ · 0
         combinator = Combinator.ADD
+    if (
+        isinstance(x.op, BitCast) and x.tensor.dtype.is_float
+    ):  # of any size: which sum overflows is a matter of order
+        combinator = Combinator.MAX
     return b.emit(Reduce(combinator, (axis,)), x)
 
 
