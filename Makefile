@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-
 STAMP := $(VENV)/stamp
 OUT := examples/out
 # what depends on the machine, and laws of whole programs
-WIDTHS := tests/core/kernels tests/jit tests/ir tests/nnkit/test_random_programs.py tests/nnkit/test_whole_programs.py \
+WIDTHS := tests/core/kernels tests/core/schedule tests/jit tests/ir tests/nnkit/test_random_programs.py tests/nnkit/test_whole_programs.py \
   tests/nnkit/test_gradients_of_programs.py tests/nnkit/test_elementwise.py tests/nnkit/test_reductions.py tests/nnkit/test_sorting.py
 MISTAKE := build/mistake.py
 # the tests start many processes, each of which would compile all Python files

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from random import Random
 
+import numpy as np
 import pytest
 
 from nnkit.core.compute.generate import generate_compute
@@ -18,7 +21,8 @@ from nnkit.core.ops import (
     Gather,
     Nest,
 )
-from nnkit.core.schedule import shared_loops
+from nnkit.core.schedule import cuts, nest_kernels, shared_loops
+from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -89,6 +93,45 @@ def test_kinds_of_nests_are_kernels(
         assert kernels_in(module, target)
         assert not nests_in(module)
         assert_close(expected, results(module, arguments))
+
+
+def _at_compute(build: Build, types: tuple[TensorType, ...]) -> Module:
+    module = module_of(build, *types)
+    generate_compute(module)
+    return module
+
+
+def test_random_cuts_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops of any axis but of float sums may be cut anywhere, into any number of parts."""
+    rng = Random(0)
+    drawn = 0
+
+    def random_cuts(_: Instruction, loops: Loops) -> tuple[tuple[int, int], ...]:
+        nonlocal drawn
+        found: list[tuple[int, int]] = []
+        for axis in cuts._axes(loops):
+            inner = range(1, loops.extents[axis])
+            found += [
+                (axis, point) for point in rng.sample(inner, min(len(inner), rng.randint(0, 2)))
+            ]
+        drawn += len(found)
+        return tuple(sorted(found))
+
+    monkeypatch.setenv("NNKIT_DISABLE", "rows,cuts")
+    kinds = [partial(_at_compute, build, types) for build, types in KINDS[::3]]
+    for number, make in enumerate([*kinds, *[RowProgram(seed).at_compute for seed in range(5)]]):
+        target = TARGETS[number % len(TARGETS)]
+        whole = make()
+        arguments = arguments_for(whole)
+        text = print_module(whole)
+        schedule(whole, target)
+        cut = parse_module(text)
+        with monkeypatch.context() as patch:
+            patch.setattr(nest_kernels, "plan_cuts", random_cuts)
+            kernels_in(cut, target)
+        for one, other in zip(results(whole, arguments), results(cut, arguments), strict=True):
+            np.testing.assert_array_equal(one, other, text)
+    assert drawn > 40
 
 
 def test_threads_share_totals() -> None:

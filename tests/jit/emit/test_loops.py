@@ -13,7 +13,7 @@ from nnkit.core.ops.nest import Output, coordinate
 from nnkit.core.types import F16, F32, I32, Array, DType, Shape, TensorType
 
 from .running import Decisions, compare, expected, run_all, scheduled
-from .test_nest import access, mapped
+from .test_nests_in_every_order import access, mapped
 
 D = tuple(coordinate(axis) for axis in range(3))
 

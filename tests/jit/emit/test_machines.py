@@ -15,7 +15,7 @@ from nnkit.core.types import DType, TensorType
 from nnkit.jit.llvm import Engine, host_machine
 
 from .running import ALL_DTYPES, Decisions, compare, expected, run_all, sample, scheduled
-from .test_nest import D0, D1, Build, access, i32, mapped, ways
+from .test_nests_in_every_order import D0, D1, Build, access, i32, mapped, ways
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or host_machine().vector_bytes < 32,

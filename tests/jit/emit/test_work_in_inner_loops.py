@@ -1,4 +1,4 @@
-"""Where a nest's work is done: what the text of a kernel says about its loops."""
+"""What work stands in the inner loops of a nest, and what outside of them: the text of its kernel says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 
 from .running import WIDE, Decisions, agree, sample, scheduled
-from .test_nest import D0, D1, D2, access, f32, i32, mapped, product, total, written
+from .test_nests_in_every_order import D0, D1, D2, access, f32, i32, mapped, product, total, written
 
 
 def blocks(function: Function, *, fma: bool = False) -> list[str]:
