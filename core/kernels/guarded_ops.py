@@ -255,6 +255,8 @@ def written_buffer(instruction: Instruction) -> Value | None:
     op = instruction.op
     if Effect.WRITE not in op.effect or isinstance(op, PrefetchAt):
         return None
+    if isinstance(op, StoreWhere):
+        return instruction.operands[op.first_buffer]
     return instruction.operands[0 if isinstance(op, FillBuffer) else 1]
 
 
