@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
+from .guarded_ops import LoadWhere
 from .indices import BufferAccess, access_of, maps_of
 from .loops import is_loop
 from .ops import PrefetchAt, buffer_of
@@ -17,7 +19,8 @@ _LINE: Final = 64
 def fetch_ahead(block: Block, ahead: Mapping[Value, int]) -> None:
     """Have the elements fetched that lie so many behind those that a block loads and stores of these buffers.
 
-    What is left of a vector, some of whose lanes are not active, is next to what was fetched.
+    What is left of a vector, some of whose lanes are not active, is next to what was fetched.  Where an index that was
+    read says which part of a tensor it is, the load has a condition.
     """
     found: list[Instruction] = []
     for instruction in block.instructions:
@@ -26,6 +29,8 @@ def fetch_ahead(block: Block, ahead: Mapping[Value, int]) -> None:
         access = access_of(instruction)
         if access is not None and access.lanes and access.touched == access.lanes:
             found += _fetched(access, ahead.get(access.buffer))
+        elif isinstance(instruction.op, LoadWhere):
+            found += _fetched_where(instruction, instruction.op, ahead)
         found.append(instruction)
     block.instructions = found
 
@@ -50,7 +55,27 @@ def _fetched(access: BufferAccess, distance: int | None) -> Iterator[Instruction
     if distance is None or not access.lanes or access.steps[-1] != 1:
         return
     *outer, last = access.indices
-    per_line = _LINE // buffer_of(PrefetchAt.name, access.buffer.type).dtype.bytes
-    for lane in range(0, access.lanes, per_line):
+    for lane in _lines(access.buffer, access.lanes):
         maps, coordinates = maps_of([*outer, last.plus(distance + lane)])
         yield Instruction(PrefetchAt(maps), (access.buffer, *coordinates), ())
+
+
+def _fetched_where(
+    instruction: Instruction, op: LoadWhere, ahead: Mapping[Value, int]
+) -> Iterator[Instruction]:
+    """The same, where a vector is loaded from one place."""
+    _, buffer, *coordinates = instruction.operands
+    distance = ahead.get(buffer)
+    if distance is None or not op.lanes or op.active or not op.steps or op.steps[-1] != 1:
+        return
+    if any(coordinate.tensor.rank for coordinate in coordinates):
+        return
+    *outer, last = op.indices
+    for lane in _lines(buffer, op.lanes):
+        there = replace(last, constant=last.constant + distance + lane)
+        yield Instruction(PrefetchAt((*outer, there)), (buffer, *coordinates), ())
+
+
+def _lines(buffer: Value, lanes: int) -> range:
+    """The lanes at which the lines of a vector begin."""
+    return range(0, lanes, _LINE // buffer_of(PrefetchAt.name, buffer.type).dtype.bytes)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from ..compute.fusion_cost import LOAD, STORE
 from ..ir import Instruction
 from ..lazy_dataclass import dataclass
-from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
+from ..ops.nest import Affine, Bounds, Index, Loaded, Nest, Output
 from ..types import F32, I64, DType, TensorType
 from .ops import Loops, is_float_sum, is_scattered_sum
 from .summation import kept_axes, plan_rows, plan_sums
@@ -58,6 +58,9 @@ _VECTOR_GAIN = 0.9
 """
 
 
+_NEAR_ROW = 512
+"""Bytes of a row of which eight or sixteen stay in the nearest cache beside others."""
+
 _MOST_REPEATS = 8
 """Points of short axes inside of vectors along a long one: the registers of what is the same for all stay full."""
 
@@ -93,10 +96,13 @@ def plan_loops(instruction: Instruction, nest: Nest, target: Target, registers: 
 
 
 def _adds_only(instruction: Instruction, nest: Nest, vector: int) -> bool:
-    """Whether a row is only added to sums: it computes nothing that is the same along it, and stores nothing."""
-    if not all(is_float_sum(written) for written in nest.outputs):
+    """Whether a row is only added to sums, and stored if short, and computes nothing that is the same along it."""
+    if not all(
+        is_float_sum(written) or _is_near(nest, written, vector) for written in nest.outputs
+    ):
         return False
-    if any(isinstance(index, Loaded) for access in nest.accesses for index in access.indices):
+    loaded = [i for access in nest.accesses for i in access.indices if isinstance(i, Loaded)]
+    if any(depends_on(nest, i, axis) for i in loaded for axis in range(len(nest.extents))):
         return False
     inner = instruction.regions[0].entry
     rank = len(nest.extents)
@@ -110,6 +116,12 @@ def _adds_only(instruction: Instruction, nest: Nest, vector: int) -> bool:
         elif computed.operands and not computed.op.is_terminator:
             return False
     return True
+
+
+def _is_near(nest: Nest, written: Output, vector: int) -> bool:
+    """Whether a result is stored row by row, and rows are so short that a few of them stay in the nearest cache."""
+    is_stored = written.combinator is None and written.bounds is Bounds.INSIDE
+    return is_stored and nest.extents[vector] * written.type.dtype.bytes <= _NEAR_ROW
 
 
 def _follows_memory(nest: Nest, order: Sequence[int], summed: frozenset[int]) -> bool:

@@ -49,7 +49,10 @@ def is_side_by_side(indices: Sequence[Index], axis: int) -> bool:
 
 def _fetching(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
-    if loops is None or loops.group >= 0 or loops.lanes == 1 or loops.order[-1] != loops.vector:
+    if loops is None or loops.group >= 0 or loops.lanes == 1:
+        return step
+    # or a few rows are gone through by columns, one block of them after the other
+    if loops.order[-1] != loops.vector and not loops.blocks:
         return step
     touched = _touched(instruction, loops)
     least = target.near_l2_bytes // _SHARE

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from nnkit.core.ir import Block, Builder, Module, Value
 from nnkit.core.kernels.loops import inside
 from nnkit.core.kernels.ops import Kernel, LoadAt, PrefetchAt
-from nnkit.core.ops import Add, Combinator, Dot, Multiply, Reduce, Subtract, Transpose
+from nnkit.core.ops import Add, Combinator, Dot, Gather, Multiply, Reduce, Subtract, Transpose
+from nnkit.core.ops.nest import Bounds
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import TensorType
+from nnkit.core.types import I64, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.core.schedule.decided import decided
@@ -27,6 +29,11 @@ def _plus(b: Builder, x: Value, y: Value) -> Value:
 
 def _turned(b: Builder, x: Value) -> Value:
     return b.emit(Add(), x, b.emit(Transpose(), x))
+
+
+def _weighed(b: Builder, x: Value, index: Value, w: Value) -> list[Value]:
+    y = b.emit(Multiply(), b.emit(Gather(0, Bounds.INSIDE), x, index), w)
+    return [y, b.emit(Reduce(Combinator.ADD, (0,)), y)]
 
 
 def _sum(b: Builder, x: Value) -> Value:
@@ -73,6 +80,23 @@ def test_kernels_fetch_each_line_of_whole_vectors() -> None:
     found = [i for i in inside(body) if isinstance(i.op, PrefetchAt)]
     assert [str(i.op.indices[0]) for i in found] == ["d0 + 1024"] * 3
     assert len({i.operands[0] for i in found}) == 3
+    assert_close(expected, results(module, arguments))
+
+
+def test_a_matrix_at_an_index_is_fetched_by_blocks_of_its_rows() -> None:
+    """Short rows that are stored and summed: eight at a time are added in registers, column by column."""
+    types = (f32(6, 64, 32), TensorType((), I64), f32(64, 1))
+    module = module_of(_weighed, *types)
+    arguments = list(arguments_for(module))
+    arguments[1] = np.asarray(3)
+    expected = results(module, arguments)
+    (op,) = decided(fused(module_of(_weighed, *types)), TARGET).loops
+    assert (op.order, op.vector) == ((0, 1, 0), 1)
+    module = _scheduled(_weighed, *types)
+    (kernel,) = (i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel))
+    found = [i for i in inside(kernel.regions[0].entry) if isinstance(i.op, PrefetchAt)]
+    assert found
+    assert {str(i.operands[0].type) for i in found} == {"*<6 x 64 x 32 x f32>", "*<64 x 32 x f32>"}
     assert_close(expected, results(module, arguments))
 
 
