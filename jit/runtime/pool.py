@@ -55,9 +55,9 @@ VARIABLE: Final = "NNKIT_NUM_THREADS"
 MOST_THREADS: Final = 256
 """Twice as many as a job has blocks at most (`shared_loops`)."""
 
-_SPIN: Final = 40_000
-"""Nanoseconds that a thread looks for work before it sleeps, which is about what waking it takes: so waiting costs at
-most twice what the better of the two would.  0 where there are more threads than CPUs: then others need this one."""
+_SPIN: Final = 100_000
+"""Nanoseconds that a thread looks for work before it sleeps: waking it takes 12 µs, and more than a millisecond where
+the scheduler puts it on a CPU that is busy.  0 where there are more threads than CPUs: then others need this one."""
 
 _STACK: Final = 1 << 20
 """Bytes of a worker's stack, for the local buffers of loops; pages that are not touched take no memory."""
@@ -78,6 +78,9 @@ _FUNCTIONS: Final = (
     "pthread_cond_wait",
     "pthread_cond_signal",
 )
+
+_AFFINITY: Final = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity")
+"""On Linux."""
 
 _PAUSES: Final = MappingProxyType(
     {
@@ -205,8 +208,9 @@ def _compile_pool() -> Pool | None:
     pool = Pool(state, library, threading.Lock())
     start = ctypes.CFUNCTYPE(ctypes.c_int64)(pool.start)
     pause = _PAUSES.get(host_machine().triple.partition("-")[0], "")
+    has_affinity = all(hasattr(library, name) for name in _AFFINITY)
     module = compile_module(
-        pool_text(process.clock, pause),
+        pool_text(process.clock, pause, has_affinity=has_affinity),
         {
             STATE: state.ctypes.data,
             START: ctypes.cast(start, ctypes.c_void_p).value or 0,

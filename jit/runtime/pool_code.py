@@ -14,6 +14,9 @@ the data in one job after the other, as far as they are equally fast.
    all sleep, and the job is not worth waking them (`wakes` is 0), it runs all blocks itself.
 3. Who finds no block left adds to `done` how many it has run.  `run` returns when these are all.
 
+A scheduler may wake a worker on the CPU of the thread that called, which it then waits for, however idle the others
+are: both stay there for thousands of jobs.  So a worker that finds itself there moves to another CPU (on Linux).
+
 A worker counts itself as sleeping, then looks at the ticket; `run` writes the ticket, then looks at the count; all
 threads see these in one order (`seq_cst`), so that no job is missed, and the mutex is held from the count to the sleep.
 
@@ -49,6 +52,8 @@ TICKET: Final = 128
 """The number of the latest job, and how many of its blocks have been taken."""
 SLEEPING: Final = 192
 """How many workers sleep."""
+CPU: Final = 104
+"""Where the thread that called ran when it last woke a worker."""
 WAITING: Final = 256
 """1 while the thread that called sleeps."""
 MUTEX: Final = 512
@@ -60,19 +65,23 @@ ENDED: Final = 768
 
 _OFFSETS: Final = {
     "threads": THREADS, "spin": SPIN,
-    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96,
+    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96, "cpu": CPU,
     "ticket": TICKET, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
     "mutex": MUTEX, "wake": WAKE, "ended": ENDED,
 }  # fmt: skip
 """Words that threads change while others look at them have a cache line each."""
 
 
-def pool_text(clock: int, pause: str) -> str:
-    """The module, with the C library's number of the clock that never goes back, and an instruction that pauses."""
+def pool_text(clock: int, pause: str, *, has_affinity: bool) -> str:
+    """The module, with the C library's number of the clock that never goes back, and an instruction that pauses.
+
+    `has_affinity` says whether the C library tells and sets the CPUs of threads.
+    """
     places = {
         name: f"getelementptr (i8, ptr @{STATE}, i64 {offset})" for name, offset in _OFFSETS.items()
     }
-    return Template(_TEXT).substitute(places, clock=clock, pause=pause, unoptimized=UNOPTIMIZED)
+    text = _TEXT + (_AFFINITY if has_affinity else _NO_AFFINITY)
+    return Template(text).substitute(places, clock=clock, pause=pause, unoptimized=UNOPTIMIZED)
 
 
 _TEXT: Final = """\
@@ -132,6 +141,7 @@ publish:
   %asleep = icmp ne i64 %sleeping, 0
   br i1 %asleep, label %wake, label %work
 wake:
+  call void @note_cpu()
   %others = sub i64 %count, 1
   call void @wake_workers(i64 %others, i64 %sleeping)
   br label %work
@@ -285,6 +295,7 @@ awake:
   %uncounted = atomicrmw sub ptr $sleeping, i64 1 seq_cst, align 8
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
   call void @wake_others(i64 %other)
+  call void @leave_cpu()
   br label %work
 work:
   %job = phi i64 [ %number, %look ], [ %other, %awake ]
@@ -362,5 +373,68 @@ entry:
   %whole = mul i64 %seconds, 1000000000
   %sum = add i64 %whole, %rest
   ret i64 %sum
+}
+"""
+
+_NO_AFFINITY: Final = """
+define internal void @note_cpu() nounwind noinline {
+  ret void
+}
+define internal void @leave_cpu() nounwind noinline {
+  ret void
+}
+"""
+
+_AFFINITY: Final = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+define internal void @note_cpu() nounwind noinline {
+entry:
+  %cpu = call i32 @sched_getcpu()
+  store atomic i32 %cpu, ptr $cpu monotonic, align 4
+  ret void
+}
+
+; Go to another CPU than that of the thread that called, if there is one; not where there are more threads than CPUs.
+define internal void @leave_cpu() nounwind noinline {
+entry:
+  %all = alloca [16 x i64], align 8
+  %others = alloca [16 x i64], align 8
+  %spin = load i64, ptr $spin
+  %is.crowded = icmp eq i64 %spin, 0
+  br i1 %is.crowded, label %done, label %compare
+compare:
+  %own = call i32 @sched_getcpu()
+  %callers = load atomic i32, ptr $cpu monotonic, align 4
+  %same = icmp eq i32 %own, %callers
+  %is.counted = icmp ult i32 %own, 1024
+  %moves = and i1 %same, %is.counted
+  br i1 %moves, label %ask, label %done
+ask:
+  %unknown = call i32 @sched_getaffinity(i32 0, i64 128, ptr %all)
+  %failed = icmp ne i32 %unknown, 0
+  br i1 %failed, label %done, label %move
+move:
+  %set = load [16 x i64], ptr %all, align 8
+  store [16 x i64] %set, ptr %others, align 8
+  %cpu = zext i32 %own to i64
+  %word = lshr i64 %cpu, 6
+  %bit = and i64 %cpu, 63
+  %place = getelementptr i64, ptr %others, i64 %word
+  %before = load i64, ptr %place
+  %one = shl i64 1, %bit
+  %mask = xor i64 %one, -1
+  %without = and i64 %before, %mask
+  store i64 %without, ptr %place
+  %stays = call i32 @sched_setaffinity(i32 0, i64 128, ptr %others)
+  %is.only = icmp ne i32 %stays, 0
+  br i1 %is.only, label %done, label %restore
+restore:
+  %restored = call i32 @sched_setaffinity(i32 0, i64 128, ptr %all)
+  br label %done
+done:
+  ret void
 }
 """
