@@ -26,8 +26,8 @@ _PRODUCTS: Final = (Multiply, Square, StrongMultiply)
 _MOST_FACTORS: Final = 16
 """Factors that a product is taken apart into: with more, it is a factor itself."""
 
-_Factors: TypeAlias = "tuple[tuple[str, float], ...]"
-"""The factors of a product in an order of their own: values by their identity, and numbers."""
+_Factors: TypeAlias = "tuple[str, ...]"
+"""The factors of a product in an order of their own: values by their identity, and numbers, of which −0 is not 0."""
 
 
 def collect_like_terms(nest: Instruction[Nest]) -> None:
@@ -92,10 +92,9 @@ def _factors(product: Value) -> _Factors:
     return tuple(sorted(_named(value) for value in found))
 
 
-def _named(factor: Value) -> tuple[str, float]:
+def _named(factor: Value) -> str:
     number = number_of(factor)
-    # NaN is never the same number
-    return ("", number) if number is not None and number == number else (str(id(factor)), 0.0)
+    return str(id(factor)) if number is None else repr(float(number))
 
 
 def _write(body: Block, sum: _Sum, groups: Sequence[Sequence[Value]]) -> None:

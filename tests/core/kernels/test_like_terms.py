@@ -80,6 +80,10 @@ ROWS: dict[str, tuple[Expression, dict[str, int]]] = {
         lambda b, x, g: plus(b, times(b, number(b, x, 2), x), times(b, number(b, x, 3), x)),
         {"multiply": 2, "add": 1},
     ),
+    "0 and −0 are two": (
+        lambda b, x, g: plus(b, times(b, number(b, x, -0.0), x), times(b, number(b, x, 0.0), x)),
+        {"multiply": 2, "add": 1},
+    ),
     "a term that is used elsewhere": (
         lambda b, x, g: times(b, plus(b, m := times(b, x, g), times(b, g, x)), m),
         {"multiply": 3},
