@@ -108,19 +108,22 @@ class CompiledModule:
     _jit: binding.LLJIT
     _library: str
     _keep: binding.ResourceTracker
+    _lock: Lock
+    """The engine's: LLVM runs in one thread at a time, and who drops one of two answers unloads the code."""
     _found: dict[str, binding.ResourceTracker] = field(
         default_factory=dict[str, binding.ResourceTracker]
     )
 
     def address(self, name: str) -> int:
         """Where the function or variable `name` of the module is. Raises LLVMError if there is none."""
-        if name not in self._found:
-            try:
-                self._found[name] = self._jit.lookup(self._library, name)
-            except RuntimeError as error:
-                message = f"cannot find {name!r} in the compiled module: {error}"
-                raise LLVMError(message, "") from None
-        return self._found[name][name]
+        with self._lock:
+            if name not in self._found:
+                try:
+                    self._found[name] = self._jit.lookup(self._library, name)
+                except RuntimeError as error:
+                    message = f"cannot find {name!r} in the compiled module: {error}"
+                    raise LLVMError(message, "") from None
+            return self._found[name][name]
 
 
 class Engine:
@@ -202,7 +205,9 @@ class Engine:
                 tracker = library.link(self._jit, name)
             except RuntimeError as error:
                 raise LLVMError(f"cannot load the object code: {error}", "") from None
-            return CompiledModule(len(object_code) + len(shared), self._jit, name, tracker)
+            return CompiledModule(
+                len(object_code) + len(shared), self._jit, name, tracker, self._lock
+            )
 
     def assembly(self, text: str) -> str:
         """The assembly that LLVM makes of the text, for people to read."""

@@ -9,6 +9,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -31,6 +32,23 @@ define double @f(double %x) nounwind {
 }
 """
 Unary = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+
+
+def test_many_threads_may_ask_for_an_address_first() -> None:
+    """What LLVM answers keeps the code loaded: of two answers to one question none may be dropped."""
+    for _ in range(20):
+        compiled = llvm.compile_module(SQUARE)
+        barrier = Barrier(16)
+
+        def ask(compiled: llvm.CompiledModule = compiled, barrier: Barrier = barrier) -> float:
+            barrier.wait()
+            return Unary(compiled.address("square"))(3.0)
+
+        with ThreadPoolExecutor(16) as threads:
+            asked = [threads.submit(ask) for _ in range(16)]
+        assert [one.result() for one in asked] == [9.0] * 16
+        gc.collect()
+        assert Unary(compiled.address("square"))(3.0) == 9.0
 
 
 def test_compile_and_call() -> None:
