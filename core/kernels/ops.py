@@ -66,18 +66,22 @@ class Kernel(Pure):
     """Runs its body once, on the buffers of its operands and of its results, which the body writes.
 
     `overwriting` are pairs (operand, result) that may have one buffer, if the operand is dead afterwards: each element
-    is read before it is written, and at the same index.  `using` are buffers that it works with.
+    is read before it is written, and at the same index.  `using` are buffers that it works with; of some of them each
+    thread has one of its own: `private` says how many copies there are of each, 1 where all threads share it.  What a
+    thread has written to its copy is there until its part of a parallel loop ends.
     """
 
     name: ClassVar[str] = "kernel"
     syntax: ClassVar[str] = (
         "kernel [of {operands*}] writing {outputs} [overwriting {overwriting}] [using {using}]"
+        " [private {private}]"
     )
     stages: ClassVar[Stages] = _SCHEDULE
     bodies: ClassVar[tuple[str, ...]] = ("",)
     outputs: tuple[Type, ...] = ()
     overwriting: tuple[tuple[int, int], ...] = ()
     using: tuple[Type, ...] = ()
+    private: tuple[int, ...] = ()
 
     def infer(self, *operands: TensorType) -> tuple[Type, ...]:
         for operand, result in self.overwriting:
@@ -90,13 +94,31 @@ class Kernel(Pure):
         return self.outputs
 
     def scratch(self, instruction: Instruction) -> tuple[int, ...]:
-        return tuple(type.bytes for type in self.using if isinstance(type, TensorType))
+        return tuple(
+            copies * copy_bytes(type)
+            for type, copies in zip(self.using, self.copies, strict=True)
+            if isinstance(type, TensorType)
+        )
+
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """How many there are of each of the buffers `using`."""
+        return self.private or (1,) * len(self.using)
 
     def flops(self, instruction: Instruction) -> int:
         return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return body_nanoseconds(instruction)
+
+
+_LINE = 64
+"""Bytes of a cache line: threads do not share those of what is private."""
+
+
+def copy_bytes(type: TensorType) -> int:
+    """From a private buffer of one thread to that of the next one."""
+    return -(-type.bytes // _LINE) * _LINE
 
 
 _INSTRUCTION = 0.15

@@ -44,7 +44,7 @@ from .pack import Panel, write_panel
 from .products import Epilogue, build_product
 from .row_writer import Rows, RowWriter
 from .rows import RowPlan, operands_of, write_passes
-from .tiles import Blocks, Registers, tile_once
+from .tiles import Registers, tile_once
 
 _NONE: Final = IndexSum(0, {})
 
@@ -286,7 +286,7 @@ class _BlockWriter:
         kernel: Instruction[Any] = b.block.instructions[-1]
         registers, k = self.unit.registers_of(y.tensor), y.tensor.shape[0]
         vectors = max(_LEAST_VECTORS, _NEAR // (k * registers.lanes * y.tensor.dtype.bytes))
-        tile_once(kernel, registers, blocks=Blocks(vectors * registers.lanes))
+        tile_once(kernel, registers, block_columns=vectors * registers.lanes)
         result = product.result.tensor
         views = [self._rows_of(left, start, result)]
         if op.transpose_a:

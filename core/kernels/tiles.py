@@ -33,7 +33,7 @@ from .cse import cse
 from .dependence import BufferAliases
 from .indices import IndexSum
 from .interchange import interchange
-from .loops import body_of, is_loop, loop_op, make_index
+from .loops import body_of, is_loop, loop_op, loops_of, make_index
 from .ops import Fma, Kernel, Loop, executed
 from .order import shorten_live_ranges
 from .pack import Panel, read_packed, write_panel
@@ -67,17 +67,6 @@ class Packing:
     rows: int
     row_axis: int
     column_axis: int
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """That columns are divided into blocks of so many, whose panels of the second operand are packed together.
-
-    So many blocks `together` are those of one thread, and are packed in one place, one after the other.
-    """
-
-    columns: int
-    together: int = 1
 
 
 _SPARE: Final = 2
@@ -128,40 +117,43 @@ def tile_product(
     registers: Registers,
     batch: int = 0,
     packed: Packing | None = None,
-    blocks: Blocks | None = None,
     *,
+    block_columns: int = 0,
     turned_rows: int = 0,
 ) -> None:
     """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
 
-    With `blocks` the loop over columns is the outer one; without, all of what is `packed` is packed at once.  If there
-    are `turned_rows`, so many rows at a time of the first operand, of which sums go along columns, are packed as rows.
+    With blocks of `block_columns` the loop over columns is the outer one, and each block of what is `packed` is packed
+    by the thread that multiplies it, in a place of its own; without, all of it is packed at once.  If there are
+    `turned_rows`, so many rows at a time of the first operand, of which sums go along columns, are packed as rows.
     """
     aliases = aliases_of(kernel)
     entry, lanes = kernel.regions[0].entry, registers.lanes
-    block, places = entry, _Places()
+    block, copies = entry, 1
     for _ in range(batch):
         loop = _loop_in(block)
-        places = places or _places_of_batch(block, loop)
+        copies = max(copies, _parts(loop))
         block = body_of(loop)
     turned: list[Instruction] = []
     if turned_rows:
-        parts = TurnedRows(turned_rows, lanes, by_rows=blocks is None)
+        parts = TurnedRows(turned_rows, lanes, by_rows=not block_columns)
         turned, block = turn_rows(kernel, block, parts, aliases)
     outer = _loop_in(block)
     inner = _loop_in(body_of(outer))
-    rows, columns = (outer, inner) if blocks is None else (inner, outer)
+    rows, columns = (inner, outer) if block_columns else (outer, inner)
     count = loop_op(columns).count
-    widest = count if blocks is None else min(count, blocks.columns)
+    widest = min(count, block_columns or count)
     depth = _sum_length(kernel) * -(-count // widest)
     is_packed = packed is not None
     tile = best_tile(loop_op(rows).count, widest, depth, registers, is_packed=is_packed)
     writer = _BlockWriter(kernel, tile, lanes, aliases, packed)
-    writer.allocate(-(-widest // lanes) * lanes, places or _places_of_groups(outer, blocks))
-    if blocks is None:
-        writer.write(block, _ZERO, places)
+    if block_columns:
+        copies = max(copies, _parts(columns, widest))
+    writer.allocate(-(-widest // lanes) * lanes, copies)
+    if block_columns:
+        _write_blocks(writer, block, outer, block_columns)
     else:
-        _write_blocks(writer, block, outer, blocks, places)
+        writer.write(block, _ZERO)
     block.instructions[:0] = turned
     shorten_live_ranges(entry, aliases=aliases)
 
@@ -171,18 +163,20 @@ def tile_once(
     registers: Registers,
     batch: int = 0,
     packed: Packing | None = None,
-    blocks: Blocks | None = None,
     *,
+    block_columns: int = 0,
     turned_rows: int = 0,
 ) -> None:
     """The same; a kernel that is like one that was tiled before becomes a copy of that."""
-    key = written_body(kernel), kernel.op, registers, batch, packed, blocks, turned_rows
+    key = written_body(kernel), kernel.op, registers, batch, packed, block_columns, turned_rows
     known = _TILED.get(key)
     if known is not None:
         kernel.op, tiled = known
         kernel.regions = (clone_region(tiled, {}),)
         return
-    tile_product(kernel, registers, batch, packed, blocks, turned_rows=turned_rows)
+    tile_product(
+        kernel, registers, batch, packed, block_columns=block_columns, turned_rows=turned_rows
+    )
     # a copy, as what follows may change the body
     _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
     if len(_TILED) > _MOST_TILED:
@@ -198,68 +192,22 @@ _TILED: Final[OrderedDict[Hashable, tuple[Kernel, Region]]] = OrderedDict()
 _ZERO: Final = IndexSum(0, {})
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where what is packed lies: in one place, or in one for each iteration of a parallel loop, `step` apart."""
-
-    index: Value | None = None
-    step: int = 1
-    count: int = 1
-
-    def __bool__(self) -> bool:
-        return self.index is not None
-
-    @classmethod
-    def of(cls, loop: Instruction) -> _Places:
-        op = loop_op(loop)
-        return cls(body_of(loop).arguments[0], op.step, op.count)
-
-    def place(self, size: int) -> IndexSum:
-        """The index from which something of so many elements lies, a multiple of the step."""
-        return _ZERO if self.index is None else IndexSum(0, {self.index: size // self.step})
-
-
-def _places_of_batch(block: Block, loop: Instruction) -> _Places:
-    """Those of a loop over a batch: what a thread does one after the other is packed in one place."""
+def _parts(loop: Instruction, block: int = 1) -> int:
+    """How many threads may run iterations of a loop at a time, whole blocks of them."""
     op = loop_op(loop)
-    if not op.grain:
-        return _Places()
-    if op.grain > 1 and op.count % op.grain == 0:
-        return _Places.of(split(block, loop, op.grain).outer)
-    return _Places.of(loop)
+    return max(1, -(-(op.count // block * block) // op.grain)) if op.grain else 1
 
 
-def _places_of_groups(columns: Instruction, blocks: Blocks | None) -> _Places:
-    """How many threads may pack blocks of columns at a time; the loop over groups is not there yet."""
-    op = loop_op(columns)
-    if blocks is None or not op.grain:
-        return _Places()
-    step = blocks.columns * blocks.together
-    return _Places(None, step, max(1, op.count // step))
-
-
-def _write_blocks(
-    writer: _BlockWriter, block: Block, columns: Instruction, blocks: Blocks, places: _Places
-) -> None:
-    """Divide columns into blocks, with the loop over rows outside of that over the columns of one."""
-    size, group = blocks.columns, blocks.columns * blocks.together
-    is_shared = loop_op(columns).grain > 0
-    if loop_op(columns).count < group:
-        size = group = loop_op(columns).count
-    made = split(block, columns, group)
+def _write_blocks(writer: _BlockWriter, block: Block, columns: Instruction, size: int) -> None:
+    """Divide columns into blocks of `size`, with the loop over rows outside of that over the columns of one."""
+    made = split(block, columns, min(size, loop_op(columns).count))
+    inside = body_of(made.outer)
+    start = IndexSum(0, {inside.arguments[0]: 1})
+    interchange(inside, made.inner, aliases=writer.aliases)
+    writer.write(inside, start)
     if made.rest is not None:
         made.rest.op = replace(loop_op(made.rest), grain=0)
-    inside, inner = body_of(made.outer), made.inner
-    start = IndexSum(0, {inside.arguments[0]: 1})
-    own = _Places.of(made.outer) if is_shared else places
-    if size < group:
-        one = split(inside, inner, size)
-        inside, inner = body_of(one.outer), one.inner
-        start = start.plus(IndexSum(0, {inside.arguments[0]: 1}))
-    interchange(inside, inner, aliases=writer.aliases)
-    writer.write(inside, start, own)
-    if made.rest is not None:
-        _write_blocks(writer, block, made.rest, Blocks(size), places)
+        _write_blocks(writer, block, made.rest, size)
 
 
 @dataclass
@@ -272,23 +220,21 @@ class _BlockWriter:
     aliases: BufferAliases
     packed: Packing | None
     buffer: Value | None = None
-    size: int = 0
-    """Elements of a packed block."""
 
-    def allocate(self, columns: int, places: _Places) -> None:
-        """A buffer for packed blocks of so many columns, if there are to be any."""
+    def allocate(self, columns: int, copies: int) -> None:
+        """A buffer for packed blocks of so many columns, if there are to be any; threads have so many `copies`."""
         if self.packed is not None:
-            self.size = -(-self.packed.rows * columns // places.step) * places.step
-            self.buffer = add_buffer(self.kernel, places.count * self.size, "packed")
+            size = self.packed.rows * columns
+            self.buffer = add_buffer(self.kernel, size, "packed", copies)
 
-    def write(self, block: Block, start: IndexSum, places: _Places) -> None:
+    def write(self, block: Block, start: IndexSum) -> None:
         """Tile the columns from `start` on that the loops of a block are over."""
         body, vectors = body_of(_rows_in(block)), self.tile.vectors
         columns = _loop_in(body)
         first, copies = loop_op(columns).lower, Builder(Block())
         for panel in list(_write_panels(body, columns, vectors, self.lanes, self.aliases)):
             if self.packed is not None and self.buffer is not None:
-                place = places.place(self.size).plus(-first * self.packed.rows)
+                place = _ZERO.plus(-first * self.packed.rows)
                 self._pack(copies, panel, (self.packed, self.buffer), start, place)
         block.instructions[:0] = copies.block.instructions
         cse(block, aliases=self.aliases)
@@ -358,8 +304,12 @@ def best_tile(
         if count * vectors + vectors + _SPARE <= registers.count
     ]
     loads = _PACKED if is_packed else _LOADS
-    lanes = registers.lanes
-    return min(found, key=lambda tile: _nanoseconds(tile, rows, columns, depth, lanes, loads))
+
+    def nanoseconds(tile: Tile) -> float:
+        return _nanoseconds(tile, rows, columns, depth, registers.lanes, loads)
+
+    tile = min(found, key=nanoseconds)
+    return tile
 
 
 def _nanoseconds(

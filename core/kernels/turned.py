@@ -28,10 +28,11 @@ from .pack import Panel, read_packed, write_panel
 from .split import split
 
 
-def add_buffer(kernel: Instruction[Kernel], size: int, name: str) -> Value:
-    """One more buffer that a kernel works with, of as many elements as one axis has."""
-    type = TensorType((size,), kernel.operands[1].tensor.dtype)
-    kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
+def add_buffer(kernel: Instruction[Kernel], size: int, name: str, copies: int = 1) -> Value:
+    """One more buffer that a kernel works with, of as many elements as one axis has; threads have so many `copies`."""
+    op, type = kernel.op, TensorType((size,), kernel.operands[1].tensor.dtype)
+    private = (*op.copies, copies)
+    kernel.op = replace(op, using=(*op.using, type), private=private if max(private) > 1 else ())
     buffer = Value(PointerType(type), name)
     kernel.regions[0].entry.arguments.append(buffer)
     return buffer

@@ -143,10 +143,17 @@ def _write_tiled(
     batch = sum(extent > 1 for extent in op.infer(x, y).shape[:-2])
     registers = Registers(target.registers, target.lanes(y.dtype.bytes))
     plan = plan_product(op, x, y, target)
-    results = build_product(b, op, operands, epilogue, by_rows=plan.blocks is None)
+    results = build_product(b, op, operands, epilogue, by_rows=not plan.block_columns)
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
-    tile_once(kernel, registers, batch, plan.packed, plan.blocks, turned_rows=plan.turned_rows)
+    tile_once(
+        kernel,
+        registers,
+        batch,
+        plan.packed,
+        block_columns=plan.block_columns,
+        turned_rows=plan.turned_rows,
+    )
     if is_enabled("prefetch"):
         _fetch_operands(kernel, target)
     return results

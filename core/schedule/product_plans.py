@@ -5,7 +5,7 @@ the matrix are; so what does not stay in the second cache is packed, and what st
 many columns make a block as fill an eighth of the second cache: the rows of the first operand that make a tile stay in
 the first one while a block's panels pass.
 
-Threads share blocks of columns, each packs its own, and one packs all of its blocks in the same place.
+Threads share groups of blocks of columns, and each packs its blocks in a place of its own, one after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..ir import Block, Instruction
 from ..kernels.loops import loop_op, loops_of
 from ..kernels.ops import Kernel
 from ..kernels.parallelise import parallelise
-from ..kernels.tiles import Blocks, Packing, aliases_of
+from ..kernels.tiles import Packing, aliases_of
 from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from . import shared_loops
@@ -86,7 +86,8 @@ class ProductPlan:
     """How a product is divided; `level` is the loop, outer ones first, of which threads run `grain` iterations."""
 
     packed: Packing | None
-    blocks: Blocks | None
+    block_columns: int
+    """In blocks of so many columns, whose panels of the second operand are packed together; 0 for no blocks."""
     turned_rows: int
     """Of the first operand, which are turned at a time."""
     level: int = 0
@@ -143,21 +144,21 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     levels += [columns] if by_columns else [rows] if packed else [rows, columns]
     work = _MULTIPLY * math.prod(batch) * m * k * -(-n // lanes)
     level, grain = _shared(levels, work)
-    blocks = None
+    block_columns = 0
     if grain and level == len(batch) and by_columns:
         is_long = count >= _LEAST_TOGETHER * _MOST_GROUPS and m >= _LEAST_PACKED
         groups = (
             _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.near_l2_bytes // 2 else _GROUPS
         )
         groups = min(max(groups, math.ceil(work / _LONGEST)), columns.tiles)
-        blocks = _blocks(vectors, max(count, groups), groups, lanes)
-        grain = blocks.columns * blocks.together
+        block_columns, together = _blocks(vectors, max(count, groups), groups, lanes)
+        grain = block_columns * together
     elif count > 1:
-        blocks = _blocks(vectors, count, 1, lanes)
+        block_columns, _ = _blocks(vectors, count, 1, lanes)
     turned_rows = 0
     if not batch and _is_turned(op, a, n, target):
         turned_rows = _turned_rows(m, is_packed=packed is not None)
-    return ProductPlan(packed, blocks, turned_rows, level, grain)
+    return ProductPlan(packed, block_columns, turned_rows, level, grain)
 
 
 def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
@@ -196,8 +197,8 @@ def _least_blocks(vectors: int, row: int, near: int) -> int:
     return max(1, min(-(-vectors // most), vectors // _TILE_VECTORS))
 
 
-def _blocks(vectors: int, least: int, groups: int, lanes: int) -> Blocks:
-    """About so many blocks of whole vectors, in so many groups: nearly all columns, and whole tiles."""
+def _blocks(vectors: int, least: int, groups: int, lanes: int) -> tuple[int, int]:
+    """The columns of a block, and the blocks of a group: about so many, of nearly all columns and whole tiles."""
 
     def left_over(count: int) -> float:
         size = vectors // count
@@ -209,7 +210,7 @@ def _blocks(vectors: int, least: int, groups: int, lanes: int) -> Blocks:
     together = max(size for size in sizes if size <= count // groups)
     if count // together > 2 * groups:  # 49 blocks for 8 are 7 times 7, and not 49 places
         together = max(sizes)
-    return Blocks(vectors // count * lanes, together)
+    return vectors // count * lanes, together
 
 
 def _shared(levels: Sequence[_Level], work: float) -> tuple[int, int]:

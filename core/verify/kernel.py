@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import Instruction, Op
+from ..ir import Block, Instruction, Op, Value
 from ..kernels.guarded_ops import GUARDED
+from ..kernels.loops import body_of, inside, loop_op, loops_of
 from ..kernels.ops import KERNEL, Kernel
 from ..ops import Literal, Pointwise, Yield
 from ..ops.aggregate import listed
@@ -36,6 +37,27 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
         yield f"a kernel writes tensors, not ({listed((*op.outputs, *op.using))})"
     if len(instruction.placement.scratch) != len(op.using):
         yield f"{len(instruction.placement.scratch)} scratch buffers for {len(op.using)}"
+    if op.private and (len(op.private) != len(op.using) or min(op.private) < 1):
+        yield f"there are {op.private} copies of {len(op.using)} buffers"
+        return
+    for buffer, copies in zip(
+        block.arguments[len(given) - len(op.using) :], op.copies, strict=True
+    ):
+        threads = _most_threads(block, buffer) if copies > 1 else 0
+        if threads > copies:
+            yield f"{threads} threads have {copies} copies of {buffer.type}"
+
+
+def _most_threads(block: Block, buffer: Value) -> int:
+    """How many threads may run parts of a parallel loop that touches a buffer, at most."""
+    most = 0
+    for loop in loops_of(block):
+        op, body = loop_op(loop), body_of(loop)
+        parts = -(-op.count // op.grain) if op.grain else 0
+        if parts and any(buffer in one.operands for one in inside(body)):
+            most = max(most, parts)
+        most = max(most, _most_threads(body, buffer))
+    return most
 
 
 def kernel_violations(instruction: Instruction) -> Iterator[str]:

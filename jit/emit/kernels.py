@@ -37,6 +37,7 @@ from ...core.kernels.ops import (
     StoreAt,
     body_nanoseconds,
     buffer_of,
+    copy_bytes,
 )
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
@@ -60,7 +61,7 @@ from .parallel import ParallelLoops
 from .scalar import write_scalar
 from .sites import CheckSite
 from .values import YMM_BYTES
-from .writer import I64, FunctionWriter, Register, constant, constants
+from .writer import I8, I64, FunctionWriter, Register, constant, constants
 
 
 def write_kernel(
@@ -80,6 +81,7 @@ def write_kernel(
     writer = _KernelWriter(w, *addresses_in(block), parallel, checks, site)
     writer.has_loops = any(instruction.regions for instruction in block.instructions)
     writer.given.update(zip(block.arguments, bases, strict=True))
+    writer.private.update(_private_buffers(kernel))
     writer.values.update(zip(block.arguments, hidden_results(w, kernel, bases), strict=True))
     writer.write(block)
 
@@ -105,6 +107,8 @@ class _KernelWriter:
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
+    private: dict[Value, int] = field(default_factory=dict[Value, int])
+    """The buffers of which threads have copies, so many bytes apart."""
     has_loops: bool = True
 
     def write(self, block: Block) -> list[Register]:
@@ -213,8 +217,14 @@ def _write_parallel_loop(
     length = grain * op.step
     outside = _values_outside(block)
 
-    def write(w: FunctionWriter, given: Sequence[Register], number: Register) -> None:
+    def write(
+        w: FunctionWriter, given: Sequence[Register], number: Register, thread: Register
+    ) -> None:
         values = dict(zip(outside, given, strict=True))
+        for buffer, apart in k.private.items():
+            if buffer in values:
+                own = multiply_constant(w, thread, apart)
+                values[buffer] = element_address(w, values[buffer], I8, own)
         inner = _KernelWriter(w, k.addresses, k.begun, values=values)
         inner.write_sums(outside)
         first = add_constant(w, multiply_constant(w, number, length), op.lower)
@@ -230,6 +240,16 @@ def _write_parallel_loop(
     work = op.count * body_nanoseconds(instruction)
     given = [k.values[value] for value in outside]
     parallel.write(k.w, -(-op.count // grain), given, write, nanoseconds=work)
+
+
+def _private_buffers(kernel: Instruction[Kernel]) -> dict[Value, int]:
+    op = kernel.op
+    buffers = kernel.regions[0].entry.arguments[-len(op.using) :] if op.using else ()
+    return {
+        buffer: copy_bytes(buffer_of("kernel", buffer.type))
+        for buffer, copies in zip(buffers, op.copies, strict=True)
+        if copies > 1
+    }
 
 
 def _values_outside(block: Block) -> list[Value]:

@@ -1,7 +1,7 @@
 """Emits parallel loops: the iterations as a function of their own, which the threads of the pool call.
 
     store what the loop reads to a context on the stack
-    run(@loop, context, 0, blocks, …)           define @loop(context, block) { load it; the iterations of the block }
+    run(@loop, context, 0, blocks, …)           define @loop(context, block, thread) { load it; the block's iterations }
 
 Which iterations are a block is decided when the program is compiled, so that each element is computed by the same
 instructions in the same order whatever runs it: results do not depend on the number of threads.
@@ -25,8 +25,8 @@ WAKING: Final = 30_000.0
 """Nanoseconds of a job that is worth waking workers for: that takes the thread that calls 14 µs where cores sleep, too
 (4 where they do not), and they come 10 to 50 µs later.  Shorter jobs are shared with workers that are awake."""
 
-BlockBody: TypeAlias = Callable[[FunctionWriter, Sequence[Register], Register], None]
-"""Writes a block, from what has been captured, and its number."""
+BlockBody: TypeAlias = Callable[[FunctionWriter, Sequence[Register], Register, Register], None]
+"""Writes a block, from what has been captured, its number, and the thread's, which is less than there are blocks."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class ParallelLoops:
         assert blocks <= MOST_BLOCKS
         kept = [register for register in dict.fromkeys(captured) if not register.is_constant]
         inner = self._function(w)
-        context, number = inner.parameters
+        context, number, thread = inner.parameters
         offsets, size = _layout(kept)
         loaded = {
             register: inner.load(inner.offset(context, offset), register.type, align=_ALIGNMENT)
             for register, offset in zip(kept, offsets, strict=True)
         }
-        body(inner, [loaded.get(register, register) for register in captured], number)
+        body(inner, [loaded.get(register, register) for register in captured], number, thread)
         inner.ret()
         shared = w.allocate(I8, max(size, 1))
         for register, offset in zip(kept, offsets, strict=True):
@@ -65,7 +65,7 @@ class ParallelLoops:
     def _function(self, w: FunctionWriter) -> FunctionWriter:
         stem = f"{w.name}.parallel"
         name = f"{stem}.{self.module.use(stem)}"
-        arguments = [Argument(PTR), Argument(I64)]
+        arguments = [Argument(PTR), Argument(I64), Argument(I64)]
         return self.module.function(
             name, arguments, None, linkage="internal", attributes="nounwind noinline"
         )

@@ -1,11 +1,12 @@
 """The code of the thread pool, as LLVM IR: programs call `run`, each thread runs `worker`.
 
-    run(function, context, first, count, wakes)     function(context, first), … (context, first + count - 1)
+    run(function, context, first, count, wakes)     function(context, first, thread), … (…, first + count - 1, thread)
 
 A *job* is such a call.  Its blocks are taken by compare-and-swap on the *ticket*, a word with the number of the job,
 how many blocks have been taken at the front, by the thread that called, and how many at the end, by workers.  A worker
 that comes late finds another number, and takes nothing.  Taking from both ends gives two threads the same parts of
-the data in one job after the other, as far as they are equally fast.
+the data in one job after the other, as far as they are equally fast.  A thread has a number while it runs blocks of a
+job: 0, 1, …, in the order in which they take their first one, so it is less than there are blocks.
 
 1. `run` writes the job, then the ticket.  Where the pool is in use (by another thread of the program, or by the loop
    that this one is in) or has no workers, it runs all blocks itself: so nobody waits for anybody.
@@ -65,7 +66,7 @@ ENDED: Final = 768
 
 _OFFSETS: Final = {
     "threads": THREADS, "spin": SPIN,
-    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96, "cpu": CPU,
+    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96, "cpu": CPU, "joined": 328,
     "ticket": TICKET, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
     "mutex": MUTEX, "wake": WAKE, "ended": ENDED,
 }  # fmt: skip
@@ -131,6 +132,7 @@ publish:
   store atomic i64 %first, ptr $first monotonic, align 8
   store atomic i64 %count, ptr $count monotonic, align 8
   store atomic i64 0, ptr $done monotonic, align 8
+  store atomic i64 0, ptr $joined monotonic, align 8
   %before = load atomic i64, ptr $ticket monotonic, align 8
   %last = lshr i64 %before, 32
   %job = add i64 %last, 1
@@ -165,7 +167,7 @@ entry:
   br i1 %none, label %done, label %block
 block:
   %number = phi i64 [ %first, %entry ], [ %following, %block ]
-  call void %function(ptr %context, i64 %number)
+  call void %function(ptr %context, i64 %number, i64 0)
   %following = add i64 %number, 1
   %more = icmp slt i64 %following, %end
   br i1 %more, label %block, label %done
@@ -179,7 +181,8 @@ define internal i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %fir
 entry:
   br label %look
 look:
-  %found = phi i64 [ 0, %entry ], [ %found, %missed ], [ %more, %taken ]
+  %found = phi i64 [ 0, %entry ], [ %found, %missed ], [ %more, %go ]
+  %known = phi i64 [ -1, %entry ], [ %known, %missed ], [ %thread, %go ]
   %ticket = load atomic i64, ptr $ticket acquire, align 8
   %number = lshr i64 %ticket, 32
   %same = icmp eq i64 %number, %job
@@ -199,12 +202,19 @@ take:
 missed:
   br label %look
 taken:
+  %is.first = icmp eq i64 %known, -1
+  br i1 %is.first, label %join, label %go
+join:
+  %joined = atomicrmw add ptr $joined, i64 1 monotonic, align 8
+  br label %go
+go:
+  %thread = phi i64 [ %known, %taken ], [ %joined, %join ]
   %at.end = icmp eq i64 %step, 1
   %ahead = add i64 %back, 1
   %from.end = sub i64 %count, %ahead
   %offset = select i1 %at.end, i64 %from.end, i64 %front
   %block = add i64 %first, %offset
-  call void %function(ptr %context, i64 %block)
+  call void %function(ptr %context, i64 %block, i64 %thread)
   %more = add i64 %found, 1
   br label %look
 none:

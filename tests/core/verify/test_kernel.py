@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nnkit.core.ir import Builder, Module, Region, Stage, Value
 from nnkit.core.ir.placement import Placement, arena, output
+from nnkit.core.kernels.loops import make_index
 from nnkit.core.kernels.ops import Kernel, LoadAt, Loop, StoreAt
 from nnkit.core.ops import Exp, Reduce, Return, Yield, splat
 from nnkit.core.ops.combinator import Combinator
@@ -25,7 +26,9 @@ def with_kernel(
     writes: Sequence[Type] = (X,),
     using: Sequence[Type] = (),
     yielded: bool = False,
+    private: Sequence[int] = (),
     scratch: int = 0,
+    grain: int = 0,
     inside: Sequence[object] = (),
 ) -> Module:
     """A function of one kernel of an operand."""
@@ -40,9 +43,15 @@ def with_kernel(
             if op == "matrix":
                 inner.emit(splat(TensorType((2, 2), F32), 1))
         inner.emit_many(StoreAt(FIRST), [inner.emit(Exp(), number), buffers[-1]])
+        if grain:
+            loop = Builder()
+            loop.argument(make_index().type)
+            loop.emit_many(StoreAt(FIRST), [number, buffers[-1]])
+            loop.emit_many(Yield(), [])
+            inner.emit_many(Loop(0, 10, grain=grain), [], [Region([loop.block])])
         inner.emit_many(Yield(), [number] if yielded else [])
         places = Placement((output(0),), tuple(arena(64 + 64 * k) for k in range(scratch)))
-        op = Kernel(tuple(writes), using=tuple(using))
+        op = Kernel(tuple(writes), using=tuple(using), private=tuple(private))
         return b.emit_many(op, [x], [Region([inner.block])], placement=places)[0]
 
     return module_of(function(build, X), stage=Stage.SCHEDULE)
@@ -63,6 +72,16 @@ def test_rule_33_bodies_take_buffers_and_yield_nothing() -> None:
     assert "the body of a kernel yields nothing" in given
     [missing] = violations(with_kernel((BUFFER, BUFFER, BUFFER), using=(X,)))
     assert "0 scratch buffers for 1" in missing
+
+
+def test_rule_33_each_thread_has_a_copy_of_what_is_private() -> None:
+    buffers = (BUFFER, BUFFER, BUFFER)
+    verify(with_kernel(buffers, using=(X,), scratch=1, private=(4,), grain=3))
+    [few] = violations(with_kernel(buffers, using=(X,), scratch=1, private=(3,), grain=3))
+    assert "4 threads have 3 copies of *<4 x f32>" in few
+    for private in ((1, 1), (0,)):
+        [wrong] = violations(with_kernel(buffers, using=(X,), scratch=1, private=private))
+        assert f"there are {private} copies of 1 buffers" in wrong
 
 
 def test_rule_34_what_stands_in_kernels() -> None:

@@ -27,7 +27,7 @@ define void @run(ptr %function, ptr %context, i64 %first, i64 %count) {
   ret void
 }
 
-define void @count(ptr %context, i64 %block) {
+define void @count(ptr %context, i64 %block, i64 %thread) {
   %place = getelementptr i64, ptr %context, i64 %block
   %before = load i64, ptr %place
   %after = add i64 %before, 1
@@ -35,24 +35,24 @@ define void @count(ptr %context, i64 %block) {
   ret void
 }
 
-define void @held(ptr %context, i64 %block) {
+define void @held(ptr %context, i64 %block, i64 %thread) {
   br label %wait
 wait:
   %going = load atomic i64, ptr %context monotonic, align 8
   %held = icmp eq i64 %going, 0
   br i1 %held, label %wait, label %go
 go:
-  call void @count(ptr %context, i64 %block)
+  call void @count(ptr %context, i64 %block, i64 %thread)
   ret void
 }
 
-define void @nested(ptr %context, i64 %block) {
+define void @nested(ptr %context, i64 %block, i64 %thread) {
   %first = mul i64 %block, 10
   call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0)
   ret void
 }
 
-define void @meet(ptr %context, i64 %block) {
+define void @meet(ptr %context, i64 %block, i64 %thread) {
 entry:
   %wanted = load i64, ptr %context
   %place = getelementptr i64, ptr %context, i64 1
@@ -72,9 +72,35 @@ done:
   %noted = atomicrmw add ptr %last, i64 %alone seq_cst
   ret void
 }
+
+define void @alone(ptr %context, i64 %block, i64 %thread) {
+entry:
+  %blocks = load i64, ptr %context
+  %known = icmp ult i64 %thread, %blocks
+  br i1 %known, label %enter, label %failed
+enter:
+  %after = add i64 %thread, 1
+  %place = getelementptr i64, ptr %context, i64 %after
+  %pair = cmpxchg ptr %place, i64 0, i64 1 seq_cst seq_cst
+  %free = extractvalue { i64, i1 } %pair, 1
+  br i1 %free, label %wait, label %failed
+wait:
+  %turn = phi i64 [ 0, %enter ], [ %next, %wait ]
+  %seen = load volatile i64, ptr %place
+  %next = add i64 %turn, 1
+  %again = icmp slt i64 %next, 1000
+  br i1 %again, label %wait, label %leave
+leave:
+  store atomic i64 0, ptr %place seq_cst, align 8
+  ret void
+failed:
+  store atomic i64 -1, ptr %context seq_cst, align 8
+  ret void
+}
 """
 """`count` counts how often each block is run, `nested` does so ten times for a block, `held` once the
-first of all counts is no longer 0; `meet` waits until as many blocks have begun as its first word says."""
+first of all counts is no longer 0; `meet` waits until as many blocks have begun as its first word says; `alone` holds
+the word of its thread's number, of as many as there are blocks, and says -1 where another thread holds it."""
 
 
 class Jobs:
@@ -132,10 +158,22 @@ def test_a_loop_in_a_parallel_loop_runs_on_the_thread_that_meets_it() -> None:
     assert jobs().counted("nested", 500, 0, 50, times=20) == [20] * 500
 
 
+def check_numbers() -> None:
+    """A thread has a number of its own in each job, and there are no more than blocks."""
+    here = jobs()
+    for count in (1, 2, 3, 9):
+        words = np.zeros(1 + count, np.int64)
+        for _ in range(100):
+            words[0] = count
+            here.run(here.module.address("alone"), words.ctypes.data, 0, count)
+            assert words.tolist() == [count] + [0] * count
+
+
 def test_many_threads_may_call() -> None:
     def work() -> None:
         assert jobs().counted("count", 300, 0, 300, times=50) == [50] * 300
         assert jobs().counted("nested", 300, 0, 30, times=50) == [50] * 300
+        check_numbers()
 
     at_once(16, work)
 
@@ -196,6 +234,7 @@ def wait_for_sleep(workers: int) -> None:
 def check_jobs() -> None:
     """Run some jobs, as the first ones of a process or later."""
     assert jobs().counted("count", 100, 0, 100, times=20) == [20] * 100
+    check_numbers()
 
 
 def check_jobs_of_others() -> None:
