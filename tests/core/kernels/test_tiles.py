@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage, finish_function, start_function
 from nnkit.core.ir.placement import Placement, arena, output
+from nnkit.core.kernels import products, tiles
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.ops import Fma, LoadAt, Loop, executed
 from nnkit.core.kernels.products import CHUNK, build_product, chunk_length
@@ -55,6 +57,7 @@ def test_tiles_fit_the_registers() -> None:
     assert large.rows * large.vectors >= 24
     few = best_tile(64, 64, 1, AVX512)
     assert few.rows * few.vectors < 24
+    assert (best_tile(512, 512, 512, AVX2).unrolled, few.unrolled) == (4, 1)
 
 
 def test_tiled_products_are_products() -> None:
@@ -71,6 +74,29 @@ def test_tiled_products_are_products() -> None:
                 assert not list(accesses_outside(kernel.regions[0].entry))
                 found = evaluate(module, "main", x, w.T if turned else w)
                 np.testing.assert_array_equal(found, x @ w)
+
+
+def test_unrolled_sums_are_added_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For sums that are whole runs of steps, and others; long ones have chunks."""
+    monkeypatch.setattr(
+        tiles, "_CODE", 0.0
+    )  # as if code cost nothing: it pays in large products only
+    monkeypatch.setattr(products, "CHUNK", 32)
+    best_tile.cache_clear()
+    random = np.random.default_rng(1)
+    for m, k, n in ((6, 24, 16), (6, 31, 17), (6, 75, 16)):
+        x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
+        tiled, plain = (product(m, k, n, registers=r, packs=True) for r in (AVX2, None))
+        steps = {
+            i.op.step
+            for _, i in executed(tiled.functions["main"].entry.instructions[0])
+            if isinstance(i.op, Loop) and i.operands and i.op.step < chunk_length(k)
+        }
+        assert max(steps) == 4
+        verify(tiled)
+        found, expected = (evaluate(one, "main", x, w) for one in (tiled, plain))
+        np.testing.assert_array_equal(found, expected)
+    best_tile.cache_clear()
 
 
 def test_a_tile_loads_each_element_once_for_all_its_sums() -> None:
