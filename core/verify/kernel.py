@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import Block, Instruction, Op, Value
+from ..ir.surgery import walk
 from ..kernels.guarded_ops import GUARDED
-from ..kernels.loops import body_of, inside, loop_op, loops_of
-from ..kernels.ops import KERNEL, Kernel
+from ..kernels.ops import KERNEL, Kernel, Loop
 from ..ops import Literal, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.bits import BitCast
@@ -51,12 +51,13 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
 def _most_threads(block: Block, buffer: Value) -> int:
     """How many threads may run parts of a parallel loop that touches a buffer, at most."""
     most = 0
-    for loop in loops_of(block):
-        op, body = loop_op(loop), body_of(loop)
-        parts = -(-op.count // op.grain) if op.grain else 0
-        if parts and any(buffer in one.operands for one in inside(body)):
-            most = max(most, parts)
-        most = max(most, _most_threads(body, buffer))
+    for loop in block.instructions:
+        op = loop.op
+        if isinstance(op, Loop):
+            body = loop.regions[0].entry
+            if op.grain and any(buffer in one.operands for one in walk(loop.regions[0])):
+                most = max(most, -(-op.count // op.grain))
+            most = max(most, _most_threads(body, buffer))
     return most
 
 
