@@ -8,7 +8,10 @@ that comes late finds another number, and takes nothing.  Taking from both ends 
 the data in one job after the other, as far as they are equally fast.  A thread has a number while it runs blocks of a
 job: 0, 1, …, in the order in which they take their first one, so it is less than there are blocks.
 
-1. `run` writes the job, then the ticket.  Where the pool is in use (by another thread of the program, or by the loop
+1. `run` closes the ticket: another number, and all blocks taken.  Then it writes the job, then the ticket.  A worker
+   that is late may read what is written of a job with the ticket of the one before, of which it could take blocks that
+   are none, and be counted among those of this job, whose end nobody would see; so it reads the ticket again, behind a
+   fence, and finds it closed, or new.  Where the pool is in use (by another thread of the program, or by the loop
    that this one is in) or has no workers, it runs all blocks itself: so nobody waits for anybody.
 2. Workers look at the ticket for `spin` nanoseconds, then sleep.  `run` wakes two of them, and each that wakes two
    others, as long as there are blocks left: so many cores take the thread that calls no longer than three do.  Where
@@ -127,15 +130,20 @@ inline:
   ret void
 
 publish:
+  %before = load atomic i64, ptr $ticket monotonic, align 8
+  %last = lshr i64 %before, 32
+  %between = add i64 %last, 1
+  %shifted = shl i64 %between, 32
+  %closed = or i64 %shifted, 4294967295
+  store atomic i64 %closed, ptr $ticket monotonic, align 8
+  fence release
   store atomic ptr %function, ptr $function monotonic, align 8
   store atomic ptr %context, ptr $context monotonic, align 8
   store atomic i64 %first, ptr $first monotonic, align 8
   store atomic i64 %count, ptr $count monotonic, align 8
   store atomic i64 0, ptr $done monotonic, align 8
   store atomic i64 0, ptr $joined monotonic, align 8
-  %before = load atomic i64, ptr $ticket monotonic, align 8
-  %last = lshr i64 %before, 32
-  %job = add i64 %last, 1
+  %job = add i64 %last, 2
   %ticket = shl i64 %job, 32
   store atomic i64 %ticket, ptr $ticket seq_cst, align 8
   %number = lshr i64 %ticket, 32
@@ -313,6 +321,7 @@ work:
   %context = load atomic ptr, ptr $context monotonic, align 8
   %first = load atomic i64, ptr $first monotonic, align 8
   %count = load atomic i64, ptr $count monotonic, align 8
+  fence acquire
   %own = call i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 1)
   %none = icmp eq i64 %own, 0
   br i1 %none, label %finished, label %report

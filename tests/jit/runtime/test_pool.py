@@ -73,6 +73,26 @@ done:
   ret void
 }
 
+define void @add(ptr %context, i64 %block, i64 %thread) {
+  %place = getelementptr i64, ptr %context, i64 %block
+  %before = atomicrmw add ptr %place, i64 1 monotonic
+  ret void
+}
+
+define void @series(ptr %few, ptr %many, i64 %from, i64 %times) {
+entry:
+  br label %next
+next:
+  %turn = phi i64 [ %from, %entry ], [ %following, %next ]
+  call void @nnkit.pool.run(ptr @add, ptr %few, i64 0, i64 2, i64 1)
+  call void @nnkit.pool.run(ptr @add, ptr %many, i64 0, i64 40, i64 1)
+  %following = add i64 %turn, 1
+  %more = icmp slt i64 %following, %times
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}
+
 define void @alone(ptr %context, i64 %block, i64 %thread) {
 entry:
   %blocks = load i64, ptr %context
@@ -100,7 +120,8 @@ failed:
 """
 """`count` counts how often each block is run, `nested` does so ten times for a block, `held` once the
 first of all counts is no longer 0; `meet` waits until as many blocks have begun as its first word says; `alone` holds
-the word of its thread's number, of as many as there are blocks, and says -1 where another thread holds it."""
+the word of its thread's number, of as many as there are blocks, and says -1 where another thread holds it; `series` has
+jobs of few blocks, counted by `add`, and of many follow each other."""
 
 
 class Jobs:
@@ -113,6 +134,7 @@ class Jobs:
         self.module = compile_module(TEXT, pool.symbols)
         types = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
         self.run = ctypes.CFUNCTYPE(None, *types)(self.module.address("run"))
+        self.series = ctypes.CFUNCTYPE(None, *types)(self.module.address("series"))
 
     def counted(self, name: str, size: int, first: int, count: int, times: int = 1) -> list[int]:
         """How often each of so many elements is counted by jobs."""
@@ -192,12 +214,13 @@ def test_the_number_of_threads_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> 
 
 IN_A_PROCESS = """\
 import os, sys
-from tests.jit.runtime.test_pool import at_once, check_jobs, check_jobs_of_others, meet, wait_for_threads
+from tests.jit.runtime.test_pool import at_once, check_jobs, check_jobs_of_others, check_series, meet, wait_for_threads
 threads = int(sys.argv[1])
 at_once(16, check_jobs)
 wait_for_threads(threads)
 check_jobs_of_others()
 meet(threads)
+check_series()
 for _ in range(3):
     child = os.fork()
     if not child:
@@ -217,6 +240,18 @@ def meet(threads: int) -> None:
         words = np.array([threads, 0, 0], np.int64)
         jobs().run(jobs().module.address("meet"), words.ctypes.data, 0, threads)
         assert words.tolist() == [threads, threads, 0]
+
+
+def check_series() -> None:
+    """A worker that is late for a job takes none of its blocks for one of the next: that one would never end."""
+    few, many = np.zeros(3, np.int64), np.zeros(41, np.int64)
+    for _ in range(SERIES):
+        jobs().series(few.ctypes.data, many.ctypes.data, 0, 10_000)
+    assert few.tolist() == [SERIES * 10_000] * 2 + [0]
+    assert many.tolist() == [SERIES * 10_000] * 40 + [0]
+
+
+SERIES = 100
 
 
 def wait_for_sleep(workers: int) -> None:
