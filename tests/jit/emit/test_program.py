@@ -33,7 +33,7 @@ from nnkit.core.ops.movement import ShapeCast
 from nnkit.core.ops.reduction import Reduce
 from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
-from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.ops.transcendental import FloatFunction, FlushedExp
 from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
@@ -49,7 +49,7 @@ from tests.programs import Program, programs
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
 
 INEXACT = (
-    FloatFunction, Reduce, Dot, Scan, ReduceWindow, Convolve, Builtin,
+    FloatFunction, FlushedExp, Reduce, Dot, Scan, ReduceWindow, Convolve, Builtin,
 )  # fmt: skip
 EXACT = tuple(op for op in ALL if not issubclass(op, INEXACT))
 """Ops whose result has only one right answer, to the sign of zero."""
