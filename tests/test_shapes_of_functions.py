@@ -12,8 +12,9 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,8 @@ def test_every_function_says_its_derivative_or_is_smooth() -> None:
     )
 
 
-def called(name: str, form: Form, extents: Extents) -> Any:
-    """What the function returns for tensors of the shapes of a form."""
+def call_of(name: str, form: Form, extents: Extents) -> Callable[[], Any]:
+    """A call of the function with tensors of the shapes of a form."""
     function = FUNCTIONS[name]
     is_property = isinstance(function, property)
     parameters = {} if is_property else dict(inspect.signature(function).parameters)
@@ -173,14 +174,16 @@ def called(name: str, form: Form, extents: Extents) -> Any:
             given[label] = shapes[0]
         else:
             given[label or next(iter(parameters))] = tensors[0] if len(tensors) == 1 else tensors
-    if isinstance(receiver, nk.Rep):
-        function = getattr(receiver, name.rpartition(".")[2])
-    return function if is_property else bound(function, parameters, given)
+    if is_property:
+        return partial(function.fget, receiver)
+    return bound(function, parameters, given, *[receiver] * (receiver is not False))
 
 
-def bound(function: Any, parameters: dict[str, Any], given: dict[str, Any]) -> Any:
+def bound(
+    function: Any, parameters: dict[str, Any], given: dict[str, Any], *positional: Any
+) -> Callable[[], Any]:
     """The call, by position as long as there is no gap."""
-    positional: list[Any] = []
+    positional = [*positional]
     for one, parameter in parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             rest = given.pop(one, ())
@@ -189,7 +192,7 @@ def bound(function: Any, parameters: dict[str, Any], given: dict[str, Any]) -> A
             break
         else:
             positional.append(given.pop(one))
-    return function(*positional, **given)
+    return partial(function, *positional, **given)
 
 
 def parts_of(result: Any) -> list[Any]:
@@ -205,21 +208,23 @@ def parts_of(result: Any) -> list[Any]:
 def test_the_lines_are_true() -> None:
     """All calls are traced in one program, whose type has the shapes of all results."""
     told: list[tuple[str, tuple[int | None, ...]]] = []
+    calls: list[tuple[str, Callable[[], Any], int]] = []  # traced code that uses `eval` is slow
+    for name, line in LINES.items():
+        for number, form in enumerate(forms_of(line) if name not in UNCHECKED else ()):
+            extents = Extents(f"{name} {number}")
+            said = f"{name}: {line}"
+            calls.append((said, call_of(name, form, extents), len(form.results)))
+            told.extend((said, extents.shape(each, known=False)) for each in form.results)
 
     def together() -> Any:
-        told.clear()  # it may be traced twice
         results: list[Any] = []
-        for name, line in LINES.items():
-            for number, form in enumerate(forms_of(line) if name not in UNCHECKED else ()):
-                extents = Extents(f"{name} {number}")
-                try:
-                    parts = parts_of(called(name, form, extents))
-                except Exception as error:
-                    pytest.fail(f"{name}: {line}: {type(error).__name__}: {error}")
-                shapes = [extents.shape(each, known=False) for each in form.results]
-                assert len(parts) == len(shapes), f"{name}: {line}"
-                told.extend((f"{name}: {line}", shape) for shape in shapes)
-                results += parts
+        for line, call, count in calls:
+            try:
+                parts = parts_of(call())
+            except Exception as error:
+                pytest.fail(f"{line}: {type(error).__name__}: {error}")
+            assert len(parts) == count, line
+            results += parts
         return nk.tup(*results)
 
     text = nk.fn()(together).ir()
