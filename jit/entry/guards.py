@@ -127,14 +127,14 @@ def can_guard() -> bool:
 def _places(variables: Sequence[WatchedVariable], missing: object) -> _Places:
     found = _Places()
     dicts: dict[int, dict[Any, Any]] = {}
-    named: set[int] = set()
+    named: dict[int, list[Any]] = {}
     for one in variables:
         held: Any = one[0]  # whose elements isinstance leaves Any
         if isinstance(one[0], dict):
             dicts[id(held)] = held
             if one[1] is not ...:
-                named.add(id(held))
-    entries = {address: _entries(one) for address, one in dicts.items() if address in named}
+                named.setdefault(id(held), []).append(one[1])
+    entries = {address: _entries(dicts[address], names) for address, names in named.items()}
     for address in dicts:
         found.add(address + _KEYS)
         if _word(address + _SPLIT_VALUES):
@@ -236,19 +236,23 @@ def _table(keys: int) -> tuple[int, int]:
     return first, 3 if head[_KIND] == _GENERAL else 2
 
 
-def _entries(variables: dict[Any, Any]) -> dict[Any, int]:
-    """The address of each value."""
+def _entries(variables: dict[Any, Any], names: Sequence[Any]) -> dict[Any, int]:
+    """The address of the value of each of these names that is there."""
     keys, values = _word(id(variables) + _KEYS), _word(id(variables) + _SPLIT_VALUES)
     count = _word(keys + _COUNT)
     first, width = _table(keys)
     table = (ctypes.c_int64 * (width * count)).from_address(first)
-    places = {
-        key: values + _SPLIT_FIRST + _WORD * k
-        if values
-        else first + _WORD * (width * k + width - 1)
-        for k, key in enumerate(table[width - 2 :: width])
+    places = dict(zip(table[width - 2 :: width], range(count), strict=True))
+    begin, step = (values + _SPLIT_FIRST, 1) if values else (first + _WORD * (width - 1), width)
+    objects = {id(name): name for name in names if name in variables}
+    if not objects.keys() <= places.keys():  # equal to a key, and another object
+        wanted = {*names}
+        objects = {id(key): key for key in variables if key in wanted}
+    return {
+        name: begin + _WORD * step * places[address]
+        for address, name in objects.items()
+        if address in places
     }
-    return {key: places[id(key)] for key in variables if id(key) in places}
 
 
 def _word(address: int) -> int:

@@ -393,7 +393,7 @@ def test_a_call_is_cheap_in_every_form() -> None:
     assert microseconds(lambda: f(p, x, rate)) < 5 * PATIENCE
     assert microseconds(lambda: f(p, array, rate)) < 5 * PATIENCE
     assert microseconds(alternating) / 2 < 5 * PATIENCE
-    assert microseconds(lambda: f(p, x, 0.5)) < 40 * PATIENCE
+    assert microseconds(lambda: f(p, x, 0.5)) < 20 * PATIENCE
 
 
 def test_more_shapes_than_are_chained_stay_cheap() -> None:
