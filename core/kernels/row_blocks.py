@@ -96,10 +96,13 @@ class VectorUnit:
     vector_bytes: int
     registers: int
     has_fma: bool
+    unrolls: bool = True
+    """Whether several steps of sums are written one after the other."""
 
     def registers_of(self, type: TensorType) -> Registers:
         """The vector registers, for elements of a tensor."""
-        return Registers(self.registers, max(1, self.vector_bytes // type.dtype.bytes))
+        lanes = max(1, self.vector_bytes // type.dtype.bytes)
+        return Registers(self.registers, lanes, self.unrolls)
 
 
 def build_row_blocks(b: Emitter, plan: RowBlockPlan, unit: VectorUnit) -> tuple[Value, ...]:

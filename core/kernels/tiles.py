@@ -46,10 +46,11 @@ from .vectorise import vectorise
 
 @dataclass(frozen=True)
 class Registers:
-    """The vector registers of a machine: how many, and how many elements each holds."""
+    """The vector registers of a machine: how many, how many elements each holds, and whether sums are unrolled."""
 
     count: int
     lanes: int
+    unrolls: bool = True
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,7 @@ def best_tile(
         return _nanoseconds(tile, rows, columns, depth, registers.lanes, loads)
 
     tile = min(found, key=nanoseconds)
-    most = _MOST_UNROLLED // (tile.rows * tile.vectors)
+    most = _MOST_UNROLLED // (tile.rows * tile.vectors) if registers.unrolls else 1
     return min([replace(tile, unrolled=f) for f in _UNROLLED if f <= max(most, 1)], key=nanoseconds)
 
 

@@ -33,6 +33,7 @@ from .arena import Arena
 from .idle_outputs import IdleOutput, IdleOutputs, ReservedOutputs
 from .live_ranges import LiveRanges
 from .ops import makes_buffers
+from .switches import is_enabled
 
 
 def copy_aliased_results(
@@ -204,6 +205,8 @@ class _Assigner:
 
     def find_idle_outputs(self, returned: Sequence[Value]) -> None:
         """Find the outputs that are free until their own values are made; none where a donated argument lies."""
+        if not is_enabled("idle-outputs"):
+            return
         begins: dict[Place, int] = {}
         for base, place in self.places.items():
             begin = self.lives.made_at[base]

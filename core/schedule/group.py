@@ -24,6 +24,7 @@ from ..ops.nest import Affine, Index
 from ..types import TensorType
 from .ops import Loops, compensated_outputs, is_scattered_sum
 from .summation import plan_sums
+from .switches import is_enabled
 from .target import Target
 
 MOST_MEMBERS = 12
@@ -49,6 +50,8 @@ class GroupedInstruction:
 
 def group_nests(steps: Sequence[GroupedInstruction], target: Target) -> list[GroupedInstruction]:
     """The same steps with groups, in an order that makes each group consecutive."""
+    if not is_enabled("groups"):
+        return [*steps]
     grouping = Grouping(target, deque(steps))
     while grouping.pending:
         grouping.take(grouping.pending.popleft())

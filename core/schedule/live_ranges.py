@@ -15,6 +15,7 @@ from ..ir import Instruction, Value
 from ..kernels.ops import Kernel
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Access, Affine, Bounds, Nest, Output
+from .switches import is_enabled
 
 
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
@@ -74,10 +75,12 @@ class LiveRanges:
         default_factory=dict[Instruction, list["Value | None"]]
     )
     """What `replaced_operands` has found."""
+    in_place: bool = True
+    """Whether what one instruction makes may lie where its operands lay."""
 
     @classmethod
     def of(cls, instructions: Sequence[Instruction]) -> LiveRanges:
-        lives = cls(instructions)
+        lives = cls(instructions, in_place=is_enabled("in-place"))
         for position, instruction in enumerate(instructions):
             lives.made_at.update((result, position) for result in instruction.results)
             for operand in instruction.operands:
@@ -102,6 +105,8 @@ class LiveRanges:
                 self.replaced[instruction] = replaced_operands(instruction)
             base = self.replaced[instruction][result.index]
             return [base] if base is not None and self.last_reads[base] == position else []
+        if not self.in_place:
+            return []
         return [
             base
             for base in dict.fromkeys(base_of(operand) for operand in instruction.operands)

@@ -26,7 +26,7 @@ _LEAST_ROW: Final = 128
 
 def shorten_rows(block: Block) -> None:
     """Split the rows of runs of elementwise nests of a block, where that lets them be folded."""
-    if not (is_enabled("contract") and is_enabled("blocks")):
+    if not all(map(is_enabled, ("long-rows", "contract", "blocks"))):
         return
     old, block.instructions = block.instructions, []
     for run in _runs(old):

@@ -217,6 +217,8 @@ def _returned(body: Body, replaced: Sequence[Value | None]) -> BlockResults:
 
 def _join_axes(block: Block) -> None:
     """Join axes of nests that are walked through as one."""
+    if not is_enabled("collapse"):
+        return
     old, block.instructions = block.instructions, []
     b = Builder(block)
     for instruction in old:

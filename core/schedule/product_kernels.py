@@ -141,7 +141,9 @@ def _write_tiled(
     """The kernel with its loops scheduled."""
     x, y = (operand.tensor for operand in operands)
     batch = sum(extent > 1 for extent in op.infer(x, y).shape[:-2])
-    registers = Registers(target.registers, target.lanes(y.dtype.bytes))
+    registers = Registers(
+        target.registers, target.lanes(y.dtype.bytes), unrolls=is_enabled("unroll")
+    )
     plan = plan_product(op, x, y, target)
     results = build_product(b, op, operands, epilogue, by_rows=not plan.block_columns)
     kernel: Instruction[Any] = b.block.instructions[-1]

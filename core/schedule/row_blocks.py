@@ -221,7 +221,9 @@ def _write_group(group: RowGroup, block: Block, target: Target, position: int) -
     plan = _plan(group, block, target)
     if plan is None:
         return position
-    unit = VectorUnit(target.vector_bytes, target.registers, target.fma)
+    unit = VectorUnit(
+        target.vector_bytes, target.registers, target.fma, unrolls=is_enabled("unroll")
+    )
     b = Builder(Block(), group.members[0].nest.location)
     try:
         made = build_row_blocks(b, plan, unit)

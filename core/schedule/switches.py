@@ -18,8 +18,11 @@ VARIABLE: Final = "NNKIT_DISABLE"
 SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "fuse": "nests are fused with each other",
+        "collapse": "axes that every tensor walks through as one are one",
+        "groups": "nests over the same rows share the loop over them",
         "blocks": "nests over the same rows of large tensors go together block by block",
         "contract": "what only such nests touch has room for one block",
+        "long-rows": "rows that are too long for that are split",
         "fma": "products are one instruction with their sum, and compared with zero where that matters",
         "wide": "vectors are several registers where much is computed of an element",
         "cuts": "loops of kernels are cut where masks change",
@@ -31,6 +34,9 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "row-blocks": "products and the nests over their rows go together by blocks of rows",
         "prefetch": "rows are fetched to the nearest cache before they are needed",
         "packing": "large operands of products are copied side by side",
+        "unroll": "several steps of the sums of products are written one after the other",
+        "in-place": "results lie where operands lay that nobody reads any more",
+        "idle-outputs": "outputs hold other values, as long as their own have not been made",
     }
 )
 """What can be disabled, by name."""

@@ -110,7 +110,9 @@ def collections(s: Rep[Number], v: Rep[Float1D], x: Rep[Float2D], t: Rep[Tensor3
     c.map(lambda r: r)    # E
     del m1, f1, f2, f3, f4
 
-wrong_branch: Rep[Callable[[Int], Int]] = staged(lambda n: cond(n == 0, lambda: const(f32(1.0)), lambda: n * wrong_branch(n - 1)))    # E
+@staged
+def wrong_branch(n: Rep[Int]) -> Rep[Int]:    # recursive lambdas that are right stand in good_control; each takes mypy 15 s
+    return cond(n == 0, lambda: const(f32(1.0)), lambda: n * wrong_branch(n - 1))    # E
 @staged
 def wrong_result(n: Rep[Int]) -> Rep[Number]:
     return cond(n == 0, lambda: n, lambda: n * wrong_result(n - 1))    # E

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -40,6 +41,7 @@ from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import plan
 from nnkit.core.schedule.group import GroupedInstruction
 from nnkit.core.schedule.ops import Empty
+from nnkit.core.schedule.switches import SWITCHES, VARIABLE
 from nnkit.core.schedule.target import Target
 from nnkit.core.text.operations import OPS
 from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
@@ -131,6 +133,13 @@ def flat(data: object) -> list[Array]:
 @given(programs(ops=EXACT), SEEDS, st.booleans())
 def test_exact_programs_agree_bit_by_bit(program: Program, seed: int, fused: bool) -> None:
     function, arrays = scheduled_entry(program, seed, fused=fused)
+    agree(function, arrays)
+
+
+@given(programs(ops=EXACT), SEEDS, st.sets(st.sampled_from(sorted(SWITCHES)), min_size=1))
+def test_what_is_disabled_changes_no_bit(program: Program, seed: int, disabled: set[str]) -> None:
+    with mock.patch.dict(os.environ, {VARIABLE: ",".join(disabled)}):
+        function, arrays = scheduled_entry(program, seed, fused="fuse" not in disabled)
     agree(function, arrays)
 
 
