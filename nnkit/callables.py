@@ -187,23 +187,23 @@ class StagedFunction(WithOut):
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         is_plain = not keywords and not self._has_static(arguments)
         reps = [value for value in arguments if isinstance(value, Rep)]
-        if is_plain and arguments and not reps and self._programs and not CONVERTED.now:
-            values = self._values(arguments)
-            if any(map(operator.is_not, values, arguments)):
-                CONVERTED.now = True  # what comes back from there is not sent there again
-                try:  # where native code looks first whether something has changed, in less time
-                    return self._entry(*values)
-                finally:
-                    CONVERTED.now = False
+        is_data = is_plain and bool(arguments) and not reps
+        values = self._values(arguments) if is_data else []
+        is_converted = any(map(operator.is_not, values, arguments))
+        if is_converted and self._programs and not CONVERTED.now:
+            CONVERTED.now = True  # what comes back from there is not sent there again
+            try:  # where native code looks first whether something has changed, in less time
+                return self._entry(*values)
+            finally:
+                CONVERTED.now = False
         self.forget_what_changed()
         if keywords:
             return self._with_keywords(arguments, keywords)
         if not is_plain:
             of, data = self._variant_and_data(arguments, {})
             return of._entry(*data)
-        if reps or not arguments:
+        if not is_data:
             return self._apply(arguments, reps)
-        values = self._values(arguments)
         key = tuple(map(signature_of, values))
         program = self._programs.find(key)
         if program is not None:

@@ -16,7 +16,7 @@ ROWS, INPUTS, HIDDEN, CLASSES = 131, 300, 203, 37
 
 @staged
 def loss(w: Matrix, b: Rep[Tensor1D[f64]], v: Matrix, x: Matrix, y: Matrix) -> Rep[Scalar[f64]]:
-    """Products with what follows them, rows that are normalized, long rows, and something in place."""
+    """Products with what follows them, rows that are normalized, and something in place."""
     hidden = nk.tanh(x @ w + b)
     hidden = (hidden - hidden.mean(axis=1, keepdims=True)) * nk.exp(-hidden * hidden)
     scores = nk.log_softmax(hidden @ v, axis=1)
