@@ -33,7 +33,11 @@ from .pool_code import (
     BUSY,
     CLOCK,
     ENDED,
+    MOST_THREADS,
     MUTEX,
+    OWN_WAKE,
+    PLACE_BYTES,
+    PLACES,
     RUN,
     SLEEPING,
     SPIN,
@@ -43,7 +47,6 @@ from .pool_code import (
     THREADS,
     TICKET,
     WAITING,
-    WAKE,
     WORKER,
     pool_text,
 )
@@ -51,9 +54,6 @@ from .process import CLOCK as PROCESS_CLOCK
 from .process import this_process
 
 VARIABLE: Final = "NNKIT_NUM_THREADS"
-
-MOST_THREADS: Final = 256
-"""Twice as many as a job has blocks at most (`shared_loops`)."""
 
 _SPIN: Final = 100_000
 """Nanoseconds that a thread looks for work before it sleeps: waking it takes 12 µs, and more than a millisecond where
@@ -79,7 +79,7 @@ _FUNCTIONS: Final = (
     "pthread_cond_signal",
 )
 
-_AFFINITY: Final = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity")
+_AFFINITY: Final = ("gettid", "sched_getcpu", "sched_getaffinity", "sched_setaffinity")
 """On Linux."""
 
 _PAUSES: Final = MappingProxyType(
@@ -155,8 +155,7 @@ class Pool:
     def _initialize(self) -> None:
         at = self.state.ctypes.data
         self.library.pthread_mutex_init(ctypes.c_void_p(at + MUTEX), None)
-        for condition in (WAKE, ENDED):
-            self.library.pthread_cond_init(ctypes.c_void_p(at + condition), None)
+        self.library.pthread_cond_init(ctypes.c_void_p(at + ENDED), None)
 
     def _create(self, count: int) -> int:
         """Start so many workers, which take no signals; how many the system allowed."""
@@ -167,17 +166,18 @@ class Pool:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             started = 0
-            while started < count and self._create_worker(attributes):
+            while started < count and self._create_worker(started, attributes):
                 started += 1
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self.library.pthread_attr_destroy(attributes)
         return started
 
-    def _create_worker(self, attributes: Any) -> bool:
-        thread = ctypes.c_void_p()
+    def _create_worker(self, number: int, attributes: Any) -> bool:
+        thread, place = ctypes.c_void_p(), self.state.ctypes.data + PLACES + number * PLACE_BYTES
+        self.library.pthread_cond_init(ctypes.c_void_p(place + OWN_WAKE), None)
         if self.library.pthread_create(
-            ctypes.byref(thread), attributes, ctypes.c_void_p(self.worker), None
+            ctypes.byref(thread), attributes, ctypes.c_void_p(self.worker), ctypes.c_void_p(place)
         ):
             return False
         self.library.pthread_detach(thread)
