@@ -19,12 +19,10 @@ Indices = Tensor1D[i64]
 @nk.staged
 def nearest(points: Rep[Matrix], centroids: Rep[Matrix]) -> Rep[Indices]:
     """For each point the centroid that minimizes |p - c|², which is |p|² + 2(|c|²/2 - p·c)."""
-    halves, transposed = 0.5 * nk.square(centroids).sum(axis=1), centroids.T
-
-    def index(point: Rep[Tensor1D[f64]]) -> Rep[Scalar[i64]]:
-        return (halves - point @ transposed).argmin()
-
-    return points.map(index)
+    halves = 0.5 * nk.square(centroids).sum(axis=1)
+    return (halves - points @ centroids.T).argmin(
+        axis=1
+    )  # rows of a block of the product at a time
 
 
 @nk.staged
