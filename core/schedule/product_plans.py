@@ -2,8 +2,8 @@
 
 A panel of columns of the second operand that lies side by side is read at full speed however far apart the rows of
 the matrix are; so what does not stay in the second cache is packed, and what stays there is read where it lies.  As
-many columns make a block as fill an eighth of the second cache: the rows of the first operand that make a tile stay in
-the first one while a block's panels pass.
+many columns make a block as fill a quarter of the second cache: the first operand passes once for each block, from the
+third cache where it is large, while the rows of a tile and the block's panels stay nearer.
 
 Threads share groups of blocks of columns, and each packs its blocks in a place of its own, one after the other.
 """
@@ -68,11 +68,10 @@ _GROUPS: Final = 4
 and into a place for each block 1.2 of it with 256 rows."""
 
 _MOST_GROUPS: Final = 8
-"""The same where all places together stay in the second cache: because the operand does, or as there are so many
-blocks that each thread packs several in one place."""
+"""The same where all places together stay in the second cache, because the operand does, or each has many tiles."""
 
-_LEAST_TOGETHER: Final = 4
-"""Blocks of a group from which those are "so many"."""
+_LEAST_TILES: Final = 4
+"""Tiles, side by side, of a group that has many."""
 
 _BEYOND_NEAREST: Final = 4
 """First caches that a matrix is larger than before turning it pays: of a smaller one enough stays there as it is."""
@@ -132,7 +131,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     packed = _packing(op, b, m, target)
     is_large = m > 1 and _matrix_bytes(b) > target.near_l2_bytes // 2
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
-    near = target.near_l2_bytes // (8 if m >= _LEAST_REUSED else 16)
+    near = target.near_l2_bytes // (2 if m >= _LEAST_REUSED else 4)
     count = _least_blocks(vectors, row, near) if packed or is_large else 1
     by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
     levels = [
@@ -146,7 +145,7 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     level, grain = _shared(levels, work)
     block_columns = 0
     if grain and level == len(batch) and by_columns:
-        is_long = count >= _LEAST_TOGETHER * _MOST_GROUPS and m >= _LEAST_PACKED
+        is_long = columns.tiles >= _LEAST_TILES * _MOST_GROUPS and m >= _LEAST_PACKED
         groups = (
             _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.near_l2_bytes // 2 else _GROUPS
         )
