@@ -75,14 +75,25 @@ def horner(w: FunctionWriter, x: Register, coefficients: Sequence[float]) -> Reg
     return result
 
 
-def even_odd(
+def by_fours(
     w: FunctionWriter, x: Register, square: Register, coefficients: Sequence[float]
 ) -> Register:
-    """The polynomial of `horner`; a long one as E(x²) + x · O(x²): as many instructions, half the latency."""
+    """The polynomial of `horner`; a long one by pairs a + b · x and fours of them in x².
+
+    Fours are added up by Horner's rule in x⁴: a multiplication more than his alone, and a third of the latency.
+    """
     if len(coefficients) < _LONG:
         return horner(w, x, coefficients)
-    even = horner(w, square, coefficients[::2])
-    return w.multiply_add(x, horner(w, square, coefficients[1::2]), even)
+    pairs = [horner(w, x, coefficients[i : i + 2]) for i in range(0, len(coefficients), 2)]
+    fours = [
+        w.multiply_add(square, pairs[i + 1], pairs[i]) if i + 1 < len(pairs) else pairs[i]
+        for i in range(0, len(pairs), 2)
+    ]
+    fourth = w.fmul(square, square)
+    result = fours[-1]
+    for each in fours[-2::-1]:
+        result = w.multiply_add(fourth, result, each)
+    return result
 
 
 def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
