@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Value
 from ..ir.surgery import with_bodies
 from ..lazy_dataclass import dataclass
+from ..ops.literal import splat
 from .dependence import BufferAliases, key_of, may_touch_same, root_of
-from .guarded_ops import written_buffer
+from .guarded_ops import ExtractLane, written_buffer
 from .indices import BufferAccess, access_of, fold_indices
-from .loops import body_of
+from .loops import apply_op, body_of
+from .ops import Shuffle
 
 
 def cse(block: Block, *, aliases: BufferAliases = ()) -> None:
     """Compute once what is computed alike, load once what nobody writes in between, and drop what nobody uses.
 
-    A load of what was stored just before is the stored value.  Affine indices are folded into loads and stores first.
+    A load of what was stored just before is the stored value, or a lane of it; lanes that were not stored are zeros.
+    Affine indices are folded into loads and stores first.
 
     Cost: linear in the number of instructions; a store is compared with the loads of its buffer that are known.
     """
@@ -47,6 +51,8 @@ class _Known:
 
     access: BufferAccess
     value: Value
+    stored: Value | None = None
+    """The value that was stored, if that is known; it has other lanes, perhaps, than those that were stored."""
 
 
 @dataclass
@@ -60,6 +66,7 @@ class _Merging:
     loaded: dict[Value, dict[object, _Known]] = field(
         default_factory=dict[Value, dict[object, _Known]]
     )
+    """By the memory that it may lie in, where several results may have the place of one operand."""
 
     def run(self, block: Block) -> None:
         kept: list[Instruction] = []
@@ -80,7 +87,7 @@ class _Merging:
             elif (access := access_of(instruction)) is not None:
                 if access.is_store:
                     self._store(access)
-                elif (known := self._load(access)) is not None:
+                elif (known := self._load(access, kept)) is not None:
                     instruction.replace_with(known)
                     continue
             kept.append(instruction)
@@ -97,22 +104,59 @@ class _Merging:
         self.run(body_of(loop))
         self.loaded = around
 
-    def _load(self, access: BufferAccess) -> Value | None:
-        """The value that is loaded, if it is known; else it is from here on."""
+    def _load(self, access: BufferAccess, before: list[Instruction]) -> Value | None:
+        """The value that is loaded, if it is known; else it is from here on.  What computes it comes `before`."""
         known = self.loaded.setdefault(root_of(access.buffer, self.aliases), {})
-        found = known.setdefault(key_of(access), _Known(access, access.instruction.result))
-        return None if found.value is access.instruction.result else found.value
+        key = access.buffer, key_of(access)
+        found = known.get(key)
+        if found is None:
+            lane = _lane_of(access, known.values())
+            if lane is None:
+                known[key] = _Known(access, access.instruction.result)
+                return None
+            before.append(lane)
+            found = known[key] = _Known(access, lane.result)
+        elif found.stored is found.value and access.touched < access.lanes:
+            zeros = apply_op(splat(found.value.tensor, 0))
+            chosen = [x if x < access.touched else access.lanes for x in range(access.lanes)]
+            active = apply_op(Shuffle(tuple(chosen)), found.value, zeros.result)
+            before += [zeros, active]
+            found = known[key] = _Known(access, active.result, found.stored)
+        return found.value
 
     def _store(self, access: BufferAccess) -> None:
         """Forget what may lie there; the stored value does."""
         buffer = root_of(access.buffer, self.aliases)
         known = self.loaded.get(buffer, {})
         kept = {k: x for k, x in known.items() if not may_touch_same(access, x.access)}
-        if access.touched == max(
-            access.lanes, 1
-        ):  # else a load has zeros where the value has others
-            kept[key_of(access)] = _Known(access, access.instruction.operands[0])
+        value = access.instruction.operands[0]
+        kept[access.buffer, key_of(access)] = _Known(access, value, value)
         self.loaded[buffer] = kept
+
+
+def _lane_of(access: BufferAccess, known: Iterable[_Known]) -> Instruction | None:
+    """The instruction that takes a number out of a vector that was stored with it, if one was."""
+    if access.lanes:
+        return None
+    for one in known:
+        if one.stored is not None and one.access.lanes and one.access.buffer is access.buffer:
+            lane = _lane_at(access, one.access)
+            if lane is not None:
+                return apply_op(ExtractLane(lane), one.stored)
+    return None
+
+
+def _lane_at(access: BufferAccess, vector: BufferAccess) -> int | None:
+    """The lane of a vector's access that is at the index of a number's."""
+    found: set[int] = set()
+    for index, first, step in zip(access.indices, vector.indices, vector.steps, strict=True):
+        apart = index.plus(first, -1)
+        if apart.terms or (apart.constant % step if step else apart.constant):
+            return None
+        if step:
+            found.add(apart.constant // step)
+    lane = found.pop() if len(found) == 1 else -1
+    return lane if 0 <= lane < vector.touched else None
 
 
 def _written_buffers(block: Block, aliases: BufferAliases) -> dict[Instruction, set[Value]]:

@@ -10,7 +10,8 @@
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
    memory has it fetched ahead (`streams_ahead`).
 4. Find a place for every buffer (`contraction`, `buffer_assignment`).
-5. Write it all down as kernels, `Gemm` and library ops with places.
+5. Write it all down as kernels, `Gemm` and library ops with places; small kernels that follow each other become one
+   (`small_kernels`).
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
 that the block around them sets aside.
@@ -74,6 +75,7 @@ from .ops import (
 from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
+from .small_kernels import merge_small_kernels
 from .sorting import digit_of, sort_layout
 from .streams_ahead import fetch_streams
 from .summation import product_chunk, scan_block
@@ -185,7 +187,7 @@ def _schedule_block(
     steps = fetch_streams(widen_vectors(steps, target), target)
     contracted = contract(steps)
     ahead = outputs_ahead(steps, contracted, target)
-    steps = write_nest_kernels(steps, target, contracted, ahead)
+    steps = merge_small_kernels(write_nest_kernels(steps, target, contracted, ahead), target)
     instructions = [step.instruction for step in steps]
     ops = [_decided(instruction) for instruction in instructions]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}

@@ -35,6 +35,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "prefetch": "rows are fetched to the nearest cache before they are needed",
         "packing": "large operands of products are copied side by side",
         "unroll": "several steps of the sums of products are written one after the other",
+        "merge": "small kernels that follow each other are one, with what is between them in registers",
         "in-place": "results lie where operands lay that nobody reads any more",
         "idle-outputs": "outputs hold other values, as long as their own have not been made",
     }

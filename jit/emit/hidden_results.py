@@ -1,4 +1,4 @@
-"""Hides from LLVM that a kernel writes narrow integers over an operand that they were selected from, by place.
+"""Hides from LLVM that a kernel writes narrow integers over an operand that they were selected from.
 
 LLVM takes a store of `select(mask, truncated, what is there)` for a masked store, and stores too much where it knows
 the mask (Note [Stores under constant masks] in `element_access`).
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.ir import Instruction
-from ...core.kernels.ops import Kernel, LaneNumbers, executed
+from ...core.kernels.ops import Kernel, executed
 from ...core.ops.comparison import Select
 from ...core.types import I64, DType
 from .element_access import opaque_address
@@ -21,7 +21,7 @@ def hidden_results(
 ) -> Sequence[Register]:
     """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
     narrow = [n for n, result in enumerate(kernel.results) if _is_narrow(result.tensor.dtype)]
-    if not narrow or not _selects_by_place(kernel):
+    if not narrow or not _selects(kernel):
         return bases
     first = len(kernel.operands)
     operands = [
@@ -39,9 +39,9 @@ def hidden_results(
     return found
 
 
-def _selects_by_place(kernel: Instruction[Kernel]) -> bool:
-    """Whether lanes are numbered: only of such numbers can LLVM derive a mask that differs between them."""
-    return {LaneNumbers, Select} <= {type(one.op) for _, one in executed(kernel)}
+def _selects(kernel: Instruction[Kernel]) -> bool:
+    """Whether something is selected: by a mask that LLVM knows, perhaps, as another kernel stored numbers of lanes."""
+    return any(isinstance(one.op, Select) for _, one in executed(kernel))
 
 
 def _is_narrow(dtype: DType) -> bool:

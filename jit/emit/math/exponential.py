@@ -12,7 +12,7 @@ import math
 
 from ....core.lazy_dataclass import dataclass
 from ..writer import FunctionWriter, Register, ScalarName, constant
-from .floats import clamp, by_fours, format_of, horner, keep_tiny, like, quick_two_sum
+from .floats import by_fours, clamp, format_of, horner, keep_tiny, like, quick_two_sum
 
 _TANH_BORDER = 0.55
 """Where (e²ˣ + 1) / 2 is 2: the quotient that is subtracted from 1 is less than a half from here on, so that its error
@@ -225,9 +225,8 @@ def _half_of_exponential(w: FunctionWriter, x: Register) -> tuple[Register, Regi
     polynomial = by_fours(w, r, square, coefficients)
     half = w.multiply_add(square, polynomial, high if low is None else low)
     half = half if low is None else w.fadd(high, half)
-    bits = w.bitcast(
-        shifted, format.integer
-    )  # n + bias in the low bits, and nothing above that stays
+    # n + bias in the low bits, and nothing above that stays
+    bits = w.bitcast(shifted, format.integer)
     power = w.shl(bits, constant(bits.type, format.mantissa_bits))
     return w.bitcast(power, x.type.scalar), half
 

@@ -59,6 +59,14 @@ def vectors_in_part(build: KernelBuilder) -> None:
     build.store(build.load(y, 4, lanes=4, steps=(1,)), y, 0, steps=(1,))
 
 
+def lanes_of_vectors(build: KernelBuilder) -> None:
+    """y[3] is a lane of what was stored with y[2], y[4], …, of which three were; y[7] is not."""
+    (x,), (y,) = build.operands, build.outputs
+    value = build.load(x, 0, lanes=4, steps=(1,))
+    build.store(value, y, 1, steps=(2,), active=3)
+    build.store(sums(build, build.load(y, 3), build.load(y, 7)), y, 0)
+
+
 def loop_that_writes(build: KernelBuilder) -> None:
     """x[0] is known in the loop and after it; y[0] is not."""
     (x,), (y,) = build.operands, build.outputs
@@ -124,7 +132,10 @@ ROWS: list[tuple[Callable[[KernelBuilder], None], Callable[[Block], object], str
     (loads_twice, cse, "loadAt", "0[2]"),
     (loads_twice, cse, "affineIndex", "0[0]"),
     (loads_what_is_stored, cse, "loadAt", "0[4]"),
-    (vectors_in_part, cse, "loadAt", "2"),
+    (vectors_in_part, cse, "loadAt", "1"),
+    (vectors_in_part, cse, "shuffle", "1"),
+    (lanes_of_vectors, cse, "loadAt", "2"),
+    (lanes_of_vectors, cse, "extractLane", "1"),
     (loop_that_writes, cse, "loadAt", "3[1]"),
     (nothing_used, cse, "loadAt", "0"),
     (nothing_used, cse, "allocateLocal", "0"),
@@ -138,6 +149,19 @@ ROWS: list[tuple[Callable[[KernelBuilder], None], Callable[[Block], object], str
     (updates, lambda b: promote(first_loop(b), loops_of(first_loop(b))[0]), "loadAt", "0[2[2]]"),
     (updates, lambda b: promote(first_loop(b), loops_of(first_loop(b))[0]), "storeAt", "0[2[0]]"),
 ]
+
+
+def test_results_in_the_place_of_one_operand_are_not_each_other() -> None:
+    """Each may lie there, and one of them does."""
+    build = KernelBuilder([VECTOR], [VECTOR, VECTOR])
+    (x,), (y, z) = build.operands, build.outputs
+    loaded = build.load(x, 0)
+    build.store(loaded, y, 0)
+    build.store(sums(build, loaded, loaded), z, 0)
+    build.store(build.load(y, 0), z, 1)
+    cse(build.block, aliases=[(x, y), (x, z)])
+    stored = build.block.instructions[-1].operands[0]
+    assert stored.op is not None and stored.op.name == "loadAt"  # and not the sum that lies in z
 
 
 @pytest.mark.parametrize(("write", "rewrite", "name", "expected"), ROWS)
