@@ -8,7 +8,7 @@
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
    it writes.  So may a loop, over an operand that it carries.
 4. What a body yields lies where it belongs at once (`BlockResults`), if that is free when it is made; else in the
-   arena, and `yield` copies it.
+   arena, and `yield` copies it.  What it yields as it was given to it takes its buffer along (`moved_buffers`).
 5. The bodies of a structured op have a frame of their own in the arena, while it runs.
 6. Scalars of functions with control flow are variables, not memory; `return` and `yield` copy them.
 """
@@ -57,14 +57,20 @@ def copy_aliased_results(
 
 
 def copy_overwritten_arguments(
-    b: Builder, yielded: Sequence[Value], replaced: Sequence[Value | None]
+    b: Builder,
+    yielded: Sequence[Value],
+    replaced: Sequence[Value | None],
+    moves: Sequence[int] = (),
 ) -> list[Value]:
-    """The values to yield, with copies of arguments that others may replace (`Body.replaced`) first."""
+    """The values to yield, with copies of arguments that others may replace (`Body.replaced`) first.
+
+    `moves` are the buffers that values are in (`moved_buffers`): what stays in its own is not copied.
+    """
     found = list(yielded)
     arguments = set(replaced)
     for number, value in enumerate(yielded):
-        base = base_of(value)
-        if base in arguments and not (number < len(replaced) and replaced[number] is base):
+        base, place = base_of(value), moves[number] if moves else number
+        if base in arguments and not (place < len(replaced) and replaced[place] is base):
             found[number] = _copy(b, value)
     return found
 
@@ -75,6 +81,8 @@ class BlockResults:
 
     values: Sequence[Value]
     replaced: Sequence[Value | None] = ()
+    moves: Sequence[int] = ()
+    """For each value the buffer that it belongs in, its own unless a loop moves buffers (`moved_buffers`)."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ def assign_buffers(
 
     def planned(*, from_the_end: bool) -> tuple[BufferAssignment, _Assigner]:
         plan = _Assigner(lives, returned.replaced, Arena(reserved), uses_registers=uses_registers)
-        found = plan.assign(returned.values, frames, scratch, from_the_end=from_the_end)
+        found = plan.assign(returned, frames, scratch, from_the_end=from_the_end)
         return found, plan
 
     found, plan = planned(from_the_end=False)
@@ -137,7 +145,7 @@ class _Assigner:
 
     def assign(
         self,
-        returned: Sequence[Value],
+        returned: BlockResults,
         frames: Mapping[Instruction, int],
         scratch: Mapping[Instruction, Sequence[int]],
         *,
@@ -148,7 +156,7 @@ class _Assigner:
         self.place_outputs(returned)
         for position in reversed(range(len(lives.instructions))):
             self.share_outputs(position)
-        self.find_idle_outputs(returned)
+        self.find_idle_outputs(returned.values)
         if from_the_end:
             self.reserve_outputs()
         dying: dict[int, list[Value]] = {}
@@ -175,13 +183,15 @@ class _Assigner:
                 self.arena.release(offset, size)
         return BufferAssignment(self.places, found, corrections)
 
-    def place_outputs(self, returned: Sequence[Value]) -> None:
+    def place_outputs(self, returned: BlockResults) -> None:
         """Let what is returned lie in its output, where that is free."""
-        for number, value in enumerate(returned):
+        for number, value in enumerate(returned.values):
             base = base_of(value)
             is_made = base in self.lives.made_at and not (base.op and base.op.is_constant)
             if is_made and not self._is_variable(base):
-                self._place_output(base, output(number))
+                self._place_output(
+                    base, output(returned.moves[number] if returned.moves else number)
+                )
 
     def share_outputs(self, position: int) -> None:
         """Let an operand that an output would overwrite lie in the output from the start."""

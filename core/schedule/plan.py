@@ -63,6 +63,7 @@ from .contraction import contract
 from .group import GroupedInstruction, group_nests
 from .long_rows import shorten_rows
 from .loops import plan_loops
+from .moved_buffers import moved_buffers
 from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
 from .ops import (
@@ -172,7 +173,8 @@ def _schedule_block(
         for nest in filter(is_nest, body.block.instructions):
             collect_like_terms(nest)
             multiply_and_add(nest)
-    _take_own_outputs(body.block, replaced, target)
+    moves = () if body.is_condition else _moves(body)
+    _take_own_outputs(body.block, replaced, moves, target)
     write_row_blocks(body.block, target)
     write_product_kernels(body.block, target)
     write_row_kernels(body.block, target)
@@ -214,7 +216,12 @@ def _returned(body: Body, replaced: Sequence[Value | None]) -> BlockResults:
     """What leaves the block, and the arguments that lie there meanwhile."""
     if body.is_condition:
         return BlockResults(())
-    return BlockResults(body.block.terminator.operands, replaced)
+    return BlockResults(body.block.terminator.operands, replaced, _moves(body))
+
+
+def _moves(body: Body) -> Sequence[int]:
+    """The buffers that the values of a loop's body belong in; nothing for other bodies."""
+    return moved_buffers(body.owner) if body.owner is not None and body.owner.op.is_loop else ()
 
 
 def _join_axes(block: Block) -> None:
@@ -232,7 +239,9 @@ def _join_axes(block: Block) -> None:
                 block.instructions.append(instruction)
 
 
-def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Target) -> None:
+def _take_own_outputs(
+    block: Block, replaced: Sequence[Value | None], moves: Sequence[int], target: Target
+) -> None:
     """Copy results where they would share a buffer, and find what the target has no library for."""
     old, block.instructions = block.instructions, []
     b = Builder(block)
@@ -243,7 +252,7 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
             case Return():
                 instruction.set_operands(copy_aliased_results(b, operands, replaced))
             case Yield():
-                instruction.set_operands(copy_overwritten_arguments(b, operands, replaced))
+                instruction.set_operands(copy_overwritten_arguments(b, operands, replaced, moves))
             case MatrixProduct() as product if not (
                 target.has_blas or is_kernel_product(instruction, target)
             ):

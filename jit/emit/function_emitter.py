@@ -105,13 +105,16 @@ class BlockBuffers:
     """The base addresses that a block's places are relative to: its arena, and the buffers of its results.
 
     The arena begins at offset `first`: functions that are called have no head there for failures.  `variables` are
-    where scalars lie side by side, in functions of several parts (`parts`).
+    where scalars lie side by side, in functions of several parts (`parts`).  `moves` are the outputs that the values of
+    a loop's body belong in, where these are not in order, and `moving` the variables with the outputs that move.
     """
 
     arena: Register
     outputs: Sequence[Register]
     first: int = 0
     variables: Register | None = None
+    moves: Sequence[int] = ()
+    moving: Mapping[int, Register] = field(default_factory=dict[int, Register])
 
     def at(self, w: FunctionWriter, offset: int) -> Register:
         """The address of an offset in the arena."""
