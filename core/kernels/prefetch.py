@@ -41,11 +41,13 @@ def fetch_before_loops(block: Block, buffers: Collection[Value]) -> None:
     if first is None:
         return
     found: list[Instruction] = []
+    later = {x for one in block.instructions[first:] for x in one.results}
     for instruction in block.instructions[first:]:
         for region in instruction.regions:
             fetch_before_loops(region.entry, buffers)
         access = access_of(instruction)
-        if access is not None and not access.is_store and access.buffer in buffers:
+        is_read = access is not None and not access.is_store and access.buffer in buffers
+        if access is not None and is_read and later.isdisjoint(instruction.operands):
             found += _fetched(access, 0)
     block.instructions[first:first] = found
 

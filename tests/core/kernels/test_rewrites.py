@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from nnkit.core.ir import Builder
 from nnkit.core.ir.instruction import Block, Instruction, Value
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.cse import cse, drop_dead_code
@@ -22,7 +23,9 @@ from nnkit.core.kernels.hoist import hoist, hoist_all
 from nnkit.core.kernels.indices import IndexSum, access_of, fold_indices, replace_index
 from nnkit.core.kernels.interchange import interchange
 from nnkit.core.kernels.loops import body_of, inside, loop_op, loops_of, make_index
+from nnkit.core.kernels.ops import AllocateLocal, buffer_of
 from nnkit.core.kernels.order import shorten_live_ranges
+from nnkit.core.kernels.pack import Panel, read_packed, write_panel
 from nnkit.core.kernels.parallelise import parallelise
 from nnkit.core.kernels.prefetch import fetch_ahead, fetch_before_loops
 from nnkit.core.kernels.promote import promote
@@ -30,6 +33,7 @@ from nnkit.core.kernels.split import peel, split, split_balanced
 from nnkit.core.kernels.unroll import unroll, unroll_and_jam
 from nnkit.core.kernels.vectorise import vectorise
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import TensorType
 from nnkit.core.verify import verify
 from tests.core.kernels.kernel_programs import Program, random_kernel
 from tests.values import same_bits
@@ -38,6 +42,9 @@ Rewrite: TypeAlias = Callable[[Random, Block, Instruction], Any]
 
 MOST_WRITTEN = 60
 """Instructions that are written out in place of a loop, so that programs stay short."""
+
+MOST_PACKED = 200
+"""Numbers that are copied, for the same reason."""
 
 MOST_TRIED = 8
 """Loops that one rewrite is tried on, for the same reason."""
@@ -74,6 +81,45 @@ def _vectorise_reduction(rng: Random, block: Block, loop: Instruction) -> None:
     vectorise(block, loop, rng.choice((2, 4)), reassociate=True)
 
 
+def _pack(rng: Random, block: Block, loop: Instruction) -> None:
+    """Copy a matrix that a block only reads, by rows or columns, and read all of it there."""
+    accesses = [a for a in map(access_of, inside(block)) if a is not None]
+    kept = _buffers(block) - {
+        a.buffer for a in accesses if a.is_store or a.touched != max(a.lanes, 1)
+    }
+    matrices = [x for x in kept if x in _outside(block) and len(_shape(x)) == 2]
+    if not matrices:
+        raise IllegalRewrite("no matrix is only read here")
+    buffer, lanes, row_axis = rng.choice(matrices), rng.choice((2, 4, 8)), rng.randint(0, 1)
+    rows, columns = _shape(buffer)[row_axis], _shape(buffer)[1 - row_axis]
+    stride = -(-columns // lanes) * lanes + rng.randint(0, 2) * lanes
+    begin = IndexSum(0, {})
+    panel = Panel(buffer, begin, begin, rows, columns, lanes, row_axis, 1 - row_axis, stride)
+    size = rows * stride
+    if size > MOST_PACKED:
+        raise IllegalRewrite("this would be long")
+    b = Builder(Block())
+    packed = b.emit(AllocateLocal(TensorType((size,), _tensor(buffer).dtype)))
+    around = read_packed(block, panel, packed)
+    assert around == []
+    write_panel(b, panel, packed, around)
+    block.instructions[:0] = b.block.instructions
+
+
+def _outside(block: Block) -> set[Value]:
+    """What is used in a block and not made there."""
+    made = {x for i in inside(block) for x in i.results}
+    return {x for i in inside(block) for x in i.operands} - made
+
+
+def _tensor(buffer: Value) -> TensorType:
+    return buffer_of("pack", buffer.type)
+
+
+def _shape(buffer: Value) -> tuple[int, ...]:
+    return _tensor(buffer).shape
+
+
 def _buffers(block: Block) -> set[Value]:
     """What a block loads and stores."""
     found = filter(None, map(access_of, inside(block)))
@@ -105,9 +151,10 @@ REWRITES: Mapping[str, Rewrite] = {
     "shorten_live_ranges": lambda rng, block, loop: shorten_live_ranges(block),
     "drop_dead_code": lambda rng, block, loop: drop_dead_code(block),
     "fetch_ahead": lambda rng, block, loop: fetch_ahead(block, dict.fromkeys(_buffers(block), 7)),
+    "pack": _pack,
     "fetch_before_loops": lambda rng, block, loop: fetch_before_loops(block, _buffers(block)),
 }
-SELDOM = ("fuse", "vectorise_reduction", "interchange", "vectorise", "unroll_and_jam")
+SELDOM = ("fuse", "vectorise_reduction", "interchange", "vectorise", "unroll_and_jam", "pack")
 """Rewrites that few loops allow: they are tried oftener, and on more loops."""
 applied: dict[str, int] = dict.fromkeys(REWRITES, 0)
 """How often each was legal."""
