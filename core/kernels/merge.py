@@ -55,16 +55,10 @@ def merge(kernels: Sequence[Instruction[Kernel]]) -> Instruction[Kernel]:
     operands = [x for x in operands if joined[x].uses]
     scratch = [buffer for buffer in (*scratch, *unread) if buffer.uses]
     body.arguments = [*(joined[x] for x in (*operands, *kept)), *scratch]
-    places = {x: n for n, x in enumerate(operands)}, {y: n for n, y in enumerate(kept)}
+    pairs = [(x, y) for x, y in overwriting if x in operands and y in kept]
     op = Kernel(
         tuple([y.type for y in kept]),
-        tuple(
-            [
-                (places[0][x], places[1][y])
-                for x, y in overwriting
-                if x in places[0] and y in places[1]
-            ]
-        ),
+        tuple([(operands.index(x), kept.index(y)) for x, y in pairs]),
         tuple([buffer_of("kernel", buffer.type) for buffer in scratch]),
     )
     made = Instruction(op, tuple(operands), tuple(kept), (Region([body]),), kernels[0].location)
