@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ from nnkit.jit.emit.writer import (
     constants,
     llvm_type,
 )
-from nnkit.jit.llvm import Engine, host_machine
+from nnkit.jit.llvm import Engine, host_machine, optimization_level
 from tests.jit.guard_pages import CANARY, CPUS, HOST, PAGE, Region, engine_for, report_cases, survey
 from tests.jit.guarded_gradients import LEVELS, Derivative, missing_derivatives
 from tests.jit.guarded_programs import RECIPES
@@ -106,9 +107,11 @@ def masked(text: str, lanes: set[int]) -> str:
 
 
 def stores_of(text: str, cpu: str) -> list[str]:
-    """The instructions that write to the memory of the first parameter."""
-    engine = Engine(find_target("x86_64-linux-gnu", cpu))
-    lines = [line.split("#")[0].strip() for line in engine.assembly(text).splitlines()]
+    """The instructions that write to the memory of the first parameter, of optimized code at any `--level`."""
+    with mock.patch.object(optimization_level, "__defaults__", (2,)):
+        engine = Engine(find_target("x86_64-linux-gnu", cpu))
+        text = engine.assembly(text)
+    lines = [line.split("#")[0].strip() for line in text.splitlines()]
     return [line.split()[0] for line in lines if line.endswith("(%rdi)") or "(%rdi) {" in line]
 
 

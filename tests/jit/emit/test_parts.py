@@ -69,7 +69,7 @@ def test_few_long_kernels_are_many_parts() -> None:
     with mock.patch.multiple(parts, PART=300, _LEAST_PARTS=2):
         divided = in_a_row()
         text = str(divided.llvm(x))
-        assert 2 <= text.count("define internal i64 @kernel.part.") <= 8
+        assert 2 <= text.count("define internal i64 @kernel.part.") <= 24  # 6, or 18 at -O0
         np.testing.assert_array_equal(divided(x).numpy(), expected)
 
 
