@@ -20,8 +20,8 @@ job: 0, 1, …, in the order in which they take their first one, so it is less t
 
 A scheduler may wake a worker on the CPU of the thread that called, however idle the others are: there it waits until
 that thread has had its share of the CPU, some 3 ms, so that two threads take the time of one for as long.  So who wakes
-a worker takes its own CPU, and that of the thread that called, from those that the worker may run on, and the worker
-takes them back when it runs (on Linux).
+a worker takes its own CPU, and that of the thread that called, from those that the worker may run on, and gives them
+back once it is awake (on Linux), unless somebody has changed its CPUs meanwhile.
 
 A worker that goes to sleep puts its place on a stack, on which the count of sleeping workers is the height: who wakes
 one takes the topmost, which slept the shortest, and signals the condition that it has to itself.  It counts itself,
@@ -54,9 +54,9 @@ STACK: Final = 1024
 """Offset into the state: the places of the workers that sleep."""
 PLACES: Final = STACK + 8 * MOST_THREADS
 """Offset of the places of workers, one behind the other."""
-PLACE_BYTES: Final = 320
+PLACE_BYTES: Final = 192
 """Of a worker's place."""
-OWN_WAKE: Final = 192
+OWN_WAKE: Final = 64
 """Offset into a place: the condition that the worker sleeps on; 128 bytes."""
 
 STATE_BYTES: Final = PLACES + PLACE_BYTES * MOST_THREADS
@@ -89,9 +89,8 @@ _OFFSETS: Final = {
 }  # fmt: skip
 """Words that threads change while others look at them have a cache line each."""
 
-_PLACE: Final = "{ i64, i64, i32, [44 x i8], [16 x i64], [128 x i8] }"
-"""A worker's place: 1 if it has been taken from the stack; 1 if it has to take back its CPUs; its number in the system;
-its CPUs; its condition."""
+_PLACE: Final = "{ i64, i32, [52 x i8], [128 x i8] }"
+"""A worker's place: 1 if it has been taken from the stack; its number in the system; its condition."""
 
 
 def pool_text(clock: int, pause: str, *, has_affinity: bool) -> str:
@@ -249,32 +248,51 @@ none:
   ret i64 %found
 }
 
-; Wake two workers, if there are so many blocks and so many sleep. They run once the mutex is free.
+; Wake two workers, if there are so many blocks and so many sleep.
 define internal void @wake_workers(i64 %blocks) nounwind noinline {
 entry:
+  %taken = alloca [2 x ptr], align 8
   %count = call i64 @llvm.umin.i64(i64 %blocks, i64 2)
   %locked = call i32 @pthread_mutex_lock(ptr $mutex)
   br label %ask
 ask:
-  %number = phi i64 [ 0, %entry ], [ %following, %take ]
+  %found = phi i64 [ 0, %entry ], [ %more, %take ]
   %sleeping = load atomic i64, ptr $sleeping monotonic, align 8
   %some = icmp ne i64 %sleeping, 0
-  %early = icmp ult i64 %number, %count
-  %more = and i1 %some, %early
-  br i1 %more, label %take, label %done
+  %early = icmp ult i64 %found, %count
+  %go.on = and i1 %some, %early
+  br i1 %go.on, label %take, label %all
 take:
   %top = sub i64 %sleeping, 1
   store atomic i64 %top, ptr $sleeping seq_cst, align 8
   %entry.at = getelementptr ptr, ptr $stack, i64 %top
   %place = load ptr, ptr %entry.at
-  call void @keep_away(ptr %place)
   store i64 1, ptr %place
-  %condition = getelementptr $place, ptr %place, i64 0, i32 5
-  %signaled = call i32 @pthread_cond_signal(ptr %condition)
-  %following = add i64 %number, 1
+  %taken.at = getelementptr ptr, ptr %taken, i64 %found
+  store ptr %place, ptr %taken.at
+  %more = add i64 %found, 1
   br label %ask
-done:
+all:
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %next
+next:
+  %number = phi i64 [ 0, %all ], [ %following, %wake ]
+  %left = icmp ult i64 %number, %found
+  br i1 %left, label %wake, label %done
+wake:
+  %woken.at = getelementptr ptr, ptr %taken, i64 %number
+  %woken = load ptr, ptr %woken.at
+  call void @wake_elsewhere(ptr %woken)
+  %following = add i64 %number, 1
+  br label %next
+done:
+  ret void
+}
+
+define internal void @signal(ptr %place) nounwind noinline {
+entry:
+  %condition = getelementptr $place, ptr %place, i64 0, i32 3
+  %signaled = call i32 @pthread_cond_signal(ptr %condition)
   ret void
 }
 
@@ -314,7 +332,7 @@ leave:
 define ptr @nnkit.pool.worker(ptr %place) nounwind "$unoptimized" {
 entry:
   call void @note_thread(ptr %place)
-  %condition = getelementptr $place, ptr %place, i64 0, i32 5
+  %condition = getelementptr $place, ptr %place, i64 0, i32 3
   %spin = load i64, ptr $spin
   br label %idle
 idle:
@@ -353,7 +371,6 @@ wait:
   br i1 %woken, label %awake, label %wait
 awake:
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
-  call void @take_back_cpus(ptr %place)
   %current = load atomic i64, ptr $ticket acquire, align 8
   %latest = lshr i64 %current, 32
   call void @wake_others(i64 %latest)
@@ -445,10 +462,8 @@ define internal void @note_thread(ptr %place) nounwind noinline {
 define internal void @note_cpu() nounwind noinline {
   ret void
 }
-define internal void @keep_away(ptr %place) nounwind noinline {
-  ret void
-}
-define internal void @take_back_cpus(ptr %place) nounwind noinline {
+define internal void @wake_elsewhere(ptr %place) nounwind noinline {
+  call void @signal(ptr %place)
   ret void
 }
 """
@@ -458,11 +473,12 @@ declare i32 @gettid()
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
+declare i32 @memcmp(ptr, ptr, i64)
 
 define internal void @note_thread(ptr %place) nounwind noinline {
 entry:
   %thread = call i32 @gettid()
-  %thread.at = getelementptr $place, ptr %place, i64 0, i32 2
+  %thread.at = getelementptr $place, ptr %place, i64 0, i32 1
   store i32 %thread, ptr %thread.at
   ret void
 }
@@ -474,34 +490,44 @@ entry:
   ret void
 }
 
-; Have a worker that is about to be woken run on another CPU than this thread and the thread that called, if it may; not
-; where there are more threads than CPUs.
-define internal void @keep_away(ptr %place) nounwind noinline {
+; Wake a worker on another CPU than this thread's and that of the thread that called, if it may run on others; not so
+; where there are more threads than CPUs. Which one it is has been decided when the signal has been given.
+define internal void @wake_elsewhere(ptr %place) nounwind noinline {
 entry:
+  %all = alloca [16 x i64], align 8
   %others = alloca [16 x i64], align 8
-  %moved.at = getelementptr $place, ptr %place, i64 0, i32 1
-  %thread.at = getelementptr $place, ptr %place, i64 0, i32 2
-  %all = getelementptr $place, ptr %place, i64 0, i32 4
-  store i64 0, ptr %moved.at
+  %now = alloca [16 x i64], align 8
+  %thread.at = getelementptr $place, ptr %place, i64 0, i32 1
+  %thread = load i32, ptr %thread.at
   %spin = load i64, ptr $spin
   %is.crowded = icmp eq i64 %spin, 0
-  br i1 %is.crowded, label %done, label %ask
+  br i1 %is.crowded, label %anywhere, label %ask
 ask:
-  %thread = load i32, ptr %thread.at
   %unknown = call i32 @sched_getaffinity(i32 %thread, i64 128, ptr %all)
   %failed = icmp ne i32 %unknown, 0
-  br i1 %failed, label %done, label %move
-move:
+  br i1 %failed, label %anywhere, label %choose
+choose:
   %set = load [16 x i64], ptr %all, align 8
   store [16 x i64] %set, ptr %others, align 8
   %own = call i32 @sched_getcpu()
   call void @take_from(ptr %others, i32 %own)
   %callers = load atomic i32, ptr $cpu monotonic, align 4
   call void @take_from(ptr %others, i32 %callers)
-  %stays = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %others)
-  %has.moved = icmp eq i32 %stays, 0
-  %moved = zext i1 %has.moved to i64
-  store i64 %moved, ptr %moved.at
+  %refused = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %others)
+  %is.refused = icmp ne i32 %refused, 0
+  br i1 %is.refused, label %anywhere, label %elsewhere
+anywhere:
+  call void @signal(ptr %place)
+  ret void
+elsewhere:
+  call void @signal(ptr %place)
+  %lost = call i32 @sched_getaffinity(i32 %thread, i64 128, ptr %now)
+  %different = call i32 @memcmp(ptr %now, ptr %others, i64 128)
+  %problem = or i32 %lost, %different
+  %changed = icmp ne i32 %problem, 0
+  br i1 %changed, label %done, label %restore
+restore:
+  %restored = call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %all)
   br label %done
 done:
   ret void
@@ -521,20 +547,6 @@ take:
   %mask = xor i64 %one, -1
   %without = and i64 %before, %mask
   store i64 %without, ptr %at
-  br label %done
-done:
-  ret void
-}
-
-define internal void @take_back_cpus(ptr %place) nounwind noinline {
-entry:
-  %moved.at = getelementptr $place, ptr %place, i64 0, i32 1
-  %moved = load i64, ptr %moved.at
-  %is.moved = icmp ne i64 %moved, 0
-  br i1 %is.moved, label %restore, label %done
-restore:
-  %all = getelementptr $place, ptr %place, i64 0, i32 4
-  %restored = call i32 @sched_setaffinity(i32 0, i64 128, ptr %all)
   br label %done
 done:
   ret void

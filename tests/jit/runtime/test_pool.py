@@ -335,6 +335,11 @@ for _ in range(50):
     pool.jobs().run(meet, words.ctypes.data, 0, 2)  # ends when the worker has come
     switches.append(resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw - before)
     assert os.sched_getaffinity(worker) == allowed
+    pool.wait_for_sleep(1)
+    pool.jobs().counted("count", 300, 0, 300)
+    os.sched_setaffinity(worker, {here})  # by somebody else, perhaps before the worker has run
+    pool.wait_for_sleep(1)
+    assert os.sched_getaffinity(worker) == {here}
 print(statistics.median(switches))
 """
 
@@ -343,7 +348,7 @@ print(statistics.median(switches))
     sys.platform != "linux" or available_cpus() < 2, reason="takes two CPUs, of Linux"
 )
 def test_no_worker_is_woken_on_the_cpu_of_the_thread_that_calls() -> None:
-    """So that it takes turns with nobody; and each may run on all CPUs that it could before."""
+    """So that it takes turns with nobody; and each may run on all CPUs that it could before, or that it is told to."""
     done = subprocess.run(
         [sys.executable, "-c", KEEPS_AWAY],
         env={**os.environ, "NNKIT_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"},
