@@ -290,6 +290,29 @@ def test_halves_are_reduced_in_f32(dtype: Any) -> None:
         np.testing.assert_allclose(found, math.log(100_000), rtol=2**-7)
 
 
+@pytest.mark.parametrize("dtype", [f16, bf16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 2, 1), (3, 8, 5), (1, 300, 7), (40, 64, 50)])
+def test_sums_of_products_of_halves_are_rounded_once(dtype: Any, m: int, k: int, n: int) -> None:
+    """Products that overflow f16 cancel, and none is rounded before it is added: `@` and convolutions."""
+    data = np.random.default_rng(m + k + n)
+    x, y = (data.integers(-256, 257, shape).astype(float) for shape in ((m, k // 2), (k // 2, n)))
+    x, y = np.concatenate([x, x], 1), np.concatenate([y, -y + (np.abs(y) < 200)])
+    matrices = nk.fn(Tensor2D[f64], Tensor2D[f64])(
+        lambda x, y: (x.cast(dtype) @ y.cast(dtype)).cast(f64)
+    )
+    images = nk.fn(Tensor2D[f64], Tensor2D[f64])(
+        lambda x, y: nk.conv1d(x.cast(dtype).expand_dims(2), y.T.cast(dtype).expand_dims(2)).cast(
+            f64
+        )
+    )
+    bound = 2.0**-11 if dtype is f16 else 2.0**-8
+    wanted, size = x @ y, np.abs(x) @ np.abs(y)
+    for program in (matrices, images):
+        for (found,) in ways(program, x, y):
+            off = np.abs(found.reshape(wanted.shape) - wanted)
+            assert np.all(off <= bound * np.abs(wanted) + 2.0**-22 * size + 1e-7)
+
+
 def test_halves_that_fall_on_one_element_are_summed_in_f32() -> None:
     take = nk.fn(Tensor1D[f16])(lambda x: nk.take(x, nk.const(np.zeros(5000, np.int64)), 0))
     slope: Any = nk.gradient(of=take, wrt=0)

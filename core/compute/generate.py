@@ -8,7 +8,8 @@
    and only nests read it, each element once: they select it, and it need not be stored.
 4. A literal of one repeated element becomes a nest that writes it, which fusion turns into a constant of the
    readers.
-5. Instructions whose results nobody reads by then are erased, unless they have effects.
+5. Products of f16 and bf16 that are summed, as `dot` and `convolve` do, are those of f32.
+6. Instructions whose results nobody reads by then are erased, unless they have effects.
 
 Each body of an `if`, `while` or `for` goes the same way by itself, so all of them must be closed (pass
 `isolate`).
@@ -22,12 +23,14 @@ from ..analysis import Effects
 from ..analysis.liveness import is_dead
 from ..errors import InternalError
 from ..ir import Block, Builder, Extern, Function, Instruction, Module, Stage, Value
+from ..ops.casting import DataTypeCast
 from ..ops.contraction import Dot
+from ..ops.forms import Bilinear
 from ..ops.literal import Literal
 from ..ops.movement import Transpose
 from ..ops.nest import Output, build_nest, identity_access, is_nest
 from ..ops.slicing import is_concatenation
-from ..types import TensorType, scalar, written
+from ..types import F32, DType, TensorType, scalar, written
 from .bodies import bodies_of, unsupported
 from .product_transposes import split_transposes
 from .products import (
@@ -125,6 +128,8 @@ def _lowered(b: Builder, instruction: Instruction) -> Value | None:
     match instruction.op:
         case Literal() as literal if _is_repeated(literal):
             return _fill(b, literal)
+        case Bilinear() if _is_narrow(instruction.result.tensor.dtype):
+            return _widened(b, instruction)
         case Dot() if (sides := library_product(instruction)) is not None:
             return emit_product(b, *sides, instruction.result.tensor.shape)
         case Transpose() if (sides := _transposed(instruction)) is not None:
@@ -136,6 +141,16 @@ def _lowered(b: Builder, instruction: Instruction) -> Value | None:
             if value is None:
                 raise unsupported(op.name, instruction.location)
             return value
+
+
+def _is_narrow(dtype: DType) -> bool:
+    return dtype.is_float and dtype.bits < F32.bits
+
+
+def _widened(b: Builder, instruction: Instruction) -> Value:
+    """Sums of products of narrow floats, in f32: only what they come to is rounded, and no product overflows."""
+    wide = [b.emit(DataTypeCast(F32), operand) for operand in instruction.operands]
+    return b.emit(DataTypeCast(instruction.result.tensor.dtype), b.emit(instruction.op, *wide))
 
 
 def _is_selected(concatenate: Instruction) -> bool:
