@@ -74,7 +74,7 @@ def write_row_kernels(block: Block, target: Target) -> None:
         group = None
         if is_reduction_of_rows(instruction, forms):
             group = group_of_rows(block.instructions, position, forms, target)
-        if group is None:
+        if group is None or len(group.members) == 1:  # which shares nothing
             position += 1
             continue
         plan = group.plan(target, min(room, _LOCAL_BYTES))
@@ -151,14 +151,14 @@ class RowGroup:
         else:
             self._defer(instruction)
 
-    def is_worthwhile(self, target: Target) -> bool:
-        """Whether there is something to share, and the rows fit the nearer caches."""
+    def fits(self, target: Target) -> bool:
+        """Whether the rows fit the nearer caches."""
         sizes = [
             value.tensor.bytes // math.prod(self.rows)
             for value in self.touched
             if value.tensor.size >= math.prod(self.rows)
         ]
-        return len(self.members) > 1 and sum(sizes) <= target.l2_bytes // 2
+        return sum(sizes) <= target.l2_bytes // 2
 
     def write(self, block: Block, plan: RowPlan, target: Target) -> int:
         """Put the kernel where the members stood; the position behind it."""
@@ -371,7 +371,7 @@ def with_views(value: Value) -> list[Value]:
 def group_of_rows(
     instructions: Sequence[Instruction], seed: int, forms: RowForms, target: Target
 ) -> RowGroup | None:
-    """The group around a reduction of rows; None if it is not worth it."""
+    """The group around a reduction of rows, that alone perhaps; None if the rows fit no nearer cache."""
     nest = instructions[seed]
     assert is_nest(nest)
     rows = nest.op.extents[:-1]
@@ -386,7 +386,7 @@ def group_of_rows(
             break
         group.take(instruction, is_needed=instruction in needed)
         group.stop = position + 1
-    return group if group.is_worthwhile(target) else None
+    return group if group.fits(target) else None
 
 
 def _makers(
