@@ -110,6 +110,12 @@ def _late_values(b: Builder, x: Value, w: Value, u: Value) -> Value:
     return b.emit(Dot(), p, values)
 
 
+def _least_of_rows(b: Builder, x: Value, y: Value, h: Value) -> Value:
+    """One reduction, behind which nothing reads the rows."""
+    far = b.emit(Subtract(), h, b.emit(Dot(), x, _turned(b, y)))
+    return b.emit(Reduce(Combinator.MIN, (1,)), far)
+
+
 def _types(dtype: DType, *shapes: Sequence[int]) -> list[TensorType]:
     return [TensorType(tuple(shape), dtype) for shape in shapes]
 
@@ -157,6 +163,8 @@ def scheduled(
         (_kept_weights, _types(F32, (9, 2), (32, 2), (32, 3))),
         (_softmax_then_product, _types(F32, (20, 32), (32, 3))),
         (_late_values, _types(F32, (9, 2), (2, 32), (2, 32))),
+        (_least_of_rows, _types(F32, (20, 3), (33, 3), (33,))),
+        (_least_of_rows, _types(F64, (16, 3), (40, 3), (40,))),
     ],
 )
 def test_one_kernel_gives_the_same(build: Callable[..., Any], types: Sequence[TensorType]) -> None:
