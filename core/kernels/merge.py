@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Region, Value
 from ..ir.surgery import with_bodies
 from .cse import cse, drop_dead_code
 from .errors import IllegalRewrite
+from .guarded_ops import ReshapeBuffer
 from .loops import body_of, inside, loop_op, loops_of, make_yield, take_apart
-from .ops import Kernel, StoreAt, buffer_of
+from .ops import Kernel, Loop, StoreAt, buffer_of
 from .unroll import unroll
 
 _MOST_ITERATIONS: Final = 4
@@ -65,6 +67,16 @@ def merge(kernels: Sequence[Instruction[Kernel]]) -> Instruction[Kernel]:
     for number, result in enumerate(kept):  # which those that use them know already
         result.producer, result.index = made, number
     return made
+
+
+def is_plain(instruction: Instruction) -> bool:
+    """Whether it computes, loads, or stores at affine indices, on one thread: what `cse` sees through."""
+    op = instruction.op
+    if isinstance(op, Loop):
+        return not op.grain
+    if isinstance(op, ReshapeBuffer):
+        return False
+    return op.effect in (Effect.NONE, Effect.READ) or isinstance(op, StoreAt)
 
 
 def _arguments(kernel: Instruction[Kernel]) -> tuple[list[Value], list[Value], list[Value]]:

@@ -45,6 +45,9 @@ _SHARE: Final = 32
 """A block is this part of the second cache: 64 KiB. The Jacobian of bundle adjustment takes 3.9, 4.4, 4.4 and 4.7 ms
 with 64, 128, 256 and 512 rows, of 1 KiB."""
 
+_MOST_SHARE: Final = 4
+"""What the least block may take."""
+
 LEAST_FOLDED: Final = 1 << 20
 """Bytes that need not be stored: with less, nobody asks for them."""
 
@@ -164,9 +167,11 @@ class _BlockGrouping(Grouping):
         return shared > self.target.near_l2_bytes // 4 and self._rows_of_block() >= _LEAST_BLOCK
 
     def _rows_of_block(self) -> int:
-        """A power of two of rows that fit a part of the second cache."""
+        """A power of two of rows that fit a part of the second cache; the least block, if that fits a larger part."""
         row = max(1, sum(root.tensor.bytes for root in self.uses) // self.rows)
         fit = self.target.near_l2_bytes // _SHARE // row
+        if fit < _LEAST_BLOCK <= self.target.near_l2_bytes // _MOST_SHARE // row:
+            return _LEAST_BLOCK
         return min(1 << max(fit.bit_length() - 1, 0), _MOST_BLOCK)
 
 

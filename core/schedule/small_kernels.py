@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..ir.effect import Effect
 from ..ir.instruction import Instruction
-from ..kernels.guarded_ops import ReshapeBuffer
-from ..kernels.merge import merge
-from ..kernels.ops import Kernel, Loop, StoreAt, executed, is_kernel
+from ..kernels.merge import is_plain, merge
+from ..kernels.ops import Kernel, executed, is_kernel
 from .group import GroupedInstruction
 from .switches import is_enabled
 from .target import Target
@@ -78,16 +76,6 @@ def _length(instruction: Instruction) -> int:
     length = 0
     for count, one in executed(instruction):
         length += count
-        if length > _MOST_INSTRUCTIONS or not _is_plain(one):
+        if length > _MOST_INSTRUCTIONS or not is_plain(one):
             return 0
     return length
-
-
-def _is_plain(instruction: Instruction) -> bool:
-    """Whether it computes, loads, or stores at affine indices, on one thread."""
-    op = instruction.op
-    if isinstance(op, Loop):
-        return not op.grain
-    if isinstance(op, ReshapeBuffer):
-        return False
-    return op.effect in (Effect.NONE, Effect.READ) or isinstance(op, StoreAt)

@@ -155,7 +155,7 @@ def life(value: Value, members: Sequence[Member]) -> range:
 
 
 def scheduled(
-    build: Callable[..., Any], *types: TensorType, is_fused: bool, target: Target
+    build: Callable[..., Any], *types: TensorType, is_fused: bool, target: Target, share: int = 1
 ) -> tuple[Function, Decided]:
     """The function with its kernels, inside of whose buffers all accesses are."""
     module = module_of(build, *types)
@@ -171,7 +171,7 @@ def scheduled(
         return write_nest_kernels(steps, target, *rest)
 
     with (
-        mock.patch.object(block_groups, "_SHARE", 1),
+        mock.patch.object(block_groups, "_SHARE", share),
         mock.patch.object(idle_outputs, "LEAST_BYTES", 0),
         mock.patch.object(plan, "write_nest_kernels", write),
     ):
@@ -261,6 +261,20 @@ def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv(VARIABLE)
     function, _ = rows_scheduled(Rows(2, 3200))
     assert arena_bytes(function) + local_bytes(function) < arena_bytes(whole)
+
+
+def test_the_least_block_may_take_more_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of which fewer than that fit the part that is wanted go block by block all the same."""
+    target = Target(vector_bytes=32, l1_bytes=256, l2_bytes=1 << 16)
+
+    def decided() -> Decided:
+        types = f32(6400, 1), f32(6400, 3)
+        _, found = scheduled(Rows(2, 6400), *types, is_fused=False, target=target, share=1024)
+        return found
+
+    assert decided().blocks
+    monkeypatch.setattr(block_groups, "_MOST_SHARE", 1 << 16)
+    assert not decided().blocks
 
 
 def chain(b: Builder, x: Value) -> Value:
