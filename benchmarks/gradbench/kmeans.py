@@ -20,9 +20,7 @@ Indices = Tensor1D[i64]
 def nearest(points: Rep[Matrix], centroids: Rep[Matrix]) -> Rep[Indices]:
     """For each point the centroid that minimizes |p - c|², which is |p|² + 2(|c|²/2 - p·c)."""
     halves = 0.5 * nk.square(centroids).sum(axis=1)
-    return (halves - points @ centroids.T).argmin(
-        axis=1
-    )  # rows of a block of the product at a time
+    return (halves - points @ centroids.T).argmin(axis=1)
 
 
 @nk.staged

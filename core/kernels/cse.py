@@ -23,7 +23,8 @@ def cse(block: Block, *, aliases: BufferAliases = ()) -> None:
     A load of what was stored just before is the stored value, or a lane of it; lanes that were not stored are zeros.
     Affine indices are folded into loads and stores first.
 
-    Cost: linear in the number of instructions; a store is compared with the loads of its buffer that are known.
+    Cost: linear in the number of instructions; a store, and a load of a number, is compared with what is known of its
+    buffer.
     """
     fold_indices(block)
     _Merging(aliases, _written_buffers(block, aliases)).run(block)

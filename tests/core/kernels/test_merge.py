@@ -62,9 +62,8 @@ def write_result(rng: Random, build: KernelBuilder, result: Value) -> bool:
         lanes = min(n for n in LANES if n >= extent)
         active = extent if extent < lanes else 0
         loads = [build.load(x, 0, lanes=lanes, steps=(1,), active=active) for x in alike]
-        value = build.emit(
-            Add(), loads[0], build.constant(type.dtype, 1)
-        )  # lanes that are not stored, too
+        # lanes that are not stored are no zeros
+        value = build.emit(Add(), loads[0], build.constant(type.dtype, 1))
         for load in loads[1:] * 2:
             value = build.emit(rng.choice(BINARY), value, load)
         if kind == "lanes":
