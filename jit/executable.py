@@ -37,6 +37,7 @@ from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
 from .runtime.lapack import find_lapack
+from .runtime.pool import thread_count
 from .runtime.printing import print_function
 from .runtime.process import this_process
 
@@ -53,6 +54,7 @@ def host_target() -> Target:
         registers=found.vector_registers,
         fma=found.fma,
         cores=os.cpu_count() or 1,
+        threads=thread_count(),
         own_l1_bytes=caches.first,
         own_l2_bytes=caches.second,
         has_blas=find_blas() is not None,

@@ -39,6 +39,7 @@ from ..passes.simplify_cfg import SimplifyCFG
 from ..passes.stack_promotion import StackPromotion
 from ..passes.structurize import Structurize
 from ..passes.value_promotion import ValuePromotion
+from ..schedule.switches import is_enabled
 from ..schedule.target import Target
 from ..stage import Stage
 from ..verify import verify
@@ -119,6 +120,13 @@ def passes_to(
     `entries` are the functions that stay, by name; `level` is the number after -O; `target` is the machine to
     schedule for.
     """
+    found = _all_passes_to(stage, *entries, level=level, target=target)
+    if is_enabled("hoist"):
+        return found
+    return tuple(x for x in found if not isinstance(x, LoopInvariants | DistributeLoops))
+
+
+def _all_passes_to(stage: Stage, *entries: str, level: int, target: Target | None) -> Pipeline:
     match stage:
         case Stage.RAW:
             return ()

@@ -67,8 +67,9 @@ class Kernel(Pure):
 
     `overwriting` are pairs (operand, result) that may have one buffer, if the operand is dead afterwards: each element
     is read before it is written, and at the same index.  `using` are buffers that it works with; of some of them each
-    thread has one of its own: `private` says how many copies there are of each, 1 where all threads share it.  What a
-    thread has written to its copy is there until its part of a parallel loop ends.
+    thread has one of its own: `private` says how many copies there are of each, 0 where all threads share it.  What a
+    thread has written to its copy is there until its part of a parallel loop ends; no more threads run the loop than
+    there are copies.
     """
 
     name: ClassVar[str] = "kernel"
@@ -95,15 +96,15 @@ class Kernel(Pure):
 
     def scratch(self, instruction: Instruction) -> tuple[int, ...]:
         return tuple(
-            copies * copy_bytes(type)
+            max(copies, 1) * copy_bytes(type)
             for type, copies in zip(self.using, self.copies, strict=True)
             if isinstance(type, TensorType)
         )
 
     @property
     def copies(self) -> tuple[int, ...]:
-        """How many there are of each of the buffers `using`."""
-        return self.private or (1,) * len(self.using)
+        """How many threads have one of each of the buffers `using`, 0 where all share it."""
+        return self.private or (0,) * len(self.using)
 
     def flops(self, instruction: Instruction) -> int:
         return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))

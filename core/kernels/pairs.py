@@ -16,13 +16,22 @@ def add_compensated(build: KernelBuilder, total: Value, rest: Value, x: Value) -
     Source: Knuth, TAOCP 2, 4.2.2; Dekker 1971, "A floating-point technique for extending the available precision",
     add2.
     """
+    following, cut = add_exactly(build, total, x)
+    return normalized(build, following, _add(build, cut, rest))
+
+
+def add_exactly(build: KernelBuilder, total: Value, x: Value) -> tuple[Value, Value]:
+    """A sum, and what rounding cuts off from it."""
     following = _add(build, total, x)
     part = _subtract(build, following, total)
     cut = _subtract(build, total, _subtract(build, following, part))
-    cut = _add(build, cut, _subtract(build, x, part))
-    rest = _add(build, cut, rest)
-    total = corrected(build, following, rest)
-    return [total, _subtract(build, rest, _subtract(build, total, following))]
+    return following, _add(build, cut, _subtract(build, x, part))
+
+
+def normalized(build: KernelBuilder, total: Value, rest: Value) -> list[Value]:
+    """The same sum, with what fits it moved from the rest to the total."""
+    following = corrected(build, total, rest)
+    return [following, _subtract(build, rest, _subtract(build, following, total))]
 
 
 def add_in_excess(

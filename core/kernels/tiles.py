@@ -139,15 +139,15 @@ def tile_product(
     """
     aliases = aliases_of(kernel)
     entry, lanes = kernel.regions[0].entry, registers.lanes
-    block, copies = entry, 1
+    block, parts = entry, 1
     for _ in range(batch):
         loop = _loop_in(block)
-        copies = max(copies, _parts(loop))
+        parts = max(parts, _parts(loop))
         block = body_of(loop)
     turned: list[Instruction] = []
     if turned_rows:
-        parts = TurnedRows(turned_rows, lanes, by_rows=not block_columns)
-        turned, block = turn_rows(kernel, block, parts, aliases)
+        turning = TurnedRows(turned_rows, lanes, by_rows=not block_columns)
+        turned, block = turn_rows(kernel, block, turning, aliases)
     outer = _loop_in(block)
     inner = _loop_in(body_of(outer))
     rows, columns = (inner, outer) if block_columns else (outer, inner)
@@ -158,8 +158,8 @@ def tile_product(
     tile = best_tile(loop_op(rows).count, widest, depth, registers, is_packed=is_packed)
     writer = _BlockWriter(kernel, tile, lanes, aliases, packed)
     if block_columns:
-        copies = max(copies, _parts(columns, widest))
-    writer.allocate(-(-widest // lanes) * lanes, copies)
+        parts = max(parts, _parts(columns, widest))
+    writer.allocate(-(-widest // lanes) * lanes, parts if parts > 1 else 0)
     if block_columns:
         _write_blocks(writer, block, outer, block_columns)
     else:
@@ -232,7 +232,8 @@ class _BlockWriter:
     buffer: Value | None = None
 
     def allocate(self, columns: int, copies: int) -> None:
-        """A buffer for packed blocks of so many columns, if there are to be any; threads have so many `copies`."""
+        """A buffer for packed blocks of so many columns, if there are to be any; threads have so many `copies`, or
+        share it."""
         if self.packed is not None:
             size = self.packed.rows * columns
             self.buffer = add_buffer(self.kernel, size, "packed", copies)

@@ -28,11 +28,11 @@ from .pack import Panel, read_packed, write_panel
 from .split import split
 
 
-def add_buffer(kernel: Instruction[Kernel], size: int, name: str, copies: int = 1) -> Value:
-    """One more buffer that a kernel works with, of as many elements as one axis has; threads have so many `copies`."""
+def add_buffer(kernel: Instruction[Kernel], size: int, name: str, copies: int = 0) -> Value:
+    """One more buffer of one axis that a kernel works with; threads have so many `copies`, or share it if it is 0."""
     op, type = kernel.op, TensorType((size,), kernel.operands[1].tensor.dtype)
     private = (*op.copies, copies)
-    kernel.op = replace(op, using=(*op.using, type), private=private if max(private) > 1 else ())
+    kernel.op = replace(op, using=(*op.using, type), private=private if any(private) else ())
     buffer = Value(PointerType(type), name)
     kernel.regions[0].entry.arguments.append(buffer)
     return buffer

@@ -3,8 +3,9 @@
 1. What is returned lies in its output (`copy_aliased_results` has given each output a buffer of its own), unless a
    parameter that is donated to this output is read once it is made: then in the arena, and `return` copies it.
 2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
-   alias of it; or, if it is large, in an output whose own value is made later (`idle_outputs`).  Instructions of one
-   group share a loop, so their buffers live as long as the group.
+   alias of it; or, if it is large, in an output whose own value is made later (`idle_outputs`), as may what threads
+   share of the buffers that a kernel works with.  Instructions of one group share a loop, so their buffers live as
+   long as the group.
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
    it writes.  So may a loop, over an operand that it carries.
 4. What a body yields lies where it belongs at once (`BlockResults`), if that is free when it is made; else in the
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from ..compute.bodies import base_of
 from ..ir import Builder, Instruction, Place, Value
@@ -29,8 +31,9 @@ from ..ops.nest import (
     build_nest,
     identity_access,
 )
+from ..types import TensorType
 from .arena import Arena
-from .idle_outputs import IdleOutput, IdleOutputs, ReservedOutputs
+from .idle_outputs import LEAST_SCRATCH, IdleOutput, IdleOutputs, ReservedOutputs
 from .live_ranges import LiveRanges
 from .ops import makes_buffers
 from .switches import is_enabled
@@ -85,27 +88,34 @@ class BlockResults:
     """For each value the buffer that it belongs in, its own unless a loop moves buffers (`moved_buffers`)."""
 
 
+class Scratch(NamedTuple):
+    """A buffer that an instruction works with: its bytes, and its type if it may lie in an output."""
+
+    bytes: int
+    type: TensorType | None = None
+
+
 @dataclass(frozen=True)
 class BufferAssignment:
-    """Where results lie, where in the arena the frames of structured instructions begin, and what rounding cuts off."""
+    """Where results lie, where in the arena the frames of structured instructions begin, and scratch buffers."""
 
     places: Mapping[Value, Place]
     frames: Mapping[Instruction, int]
-    corrections: Mapping[Instruction, tuple[Place, ...]]
+    scratch: Mapping[Instruction, tuple[Place, ...]]
 
 
 def assign_buffers(
     instructions: Sequence[Instruction],
     returned: BlockResults,
     frames: Mapping[Instruction, int],
-    scratch: Mapping[Instruction, Sequence[int]],
+    scratch: Mapping[Instruction, Sequence[Scratch]],
     *,
     reserved: int,
     uses_registers: bool,
 ) -> BufferAssignment:
     """Where each result lies of each instruction that makes any.
 
-    `frames` are the sizes of frames; the arena begins at `reserved`.  `scratch` are sizes of further buffers that an
+    `frames` are the sizes of frames; the arena begins at `reserved`.  `scratch` are further buffers that an
     instruction needs while it runs.
     """
     lives = LiveRanges.of(instructions)
@@ -147,7 +157,7 @@ class _Assigner:
         self,
         returned: BlockResults,
         frames: Mapping[Instruction, int],
-        scratch: Mapping[Instruction, Sequence[int]],
+        scratch: Mapping[Instruction, Sequence[Scratch]],
         *,
         from_the_end: bool,
     ) -> BufferAssignment:
@@ -163,7 +173,7 @@ class _Assigner:
         for base, position in lives.last_reads.items():
             dying.setdefault(position, []).append(base)
         found: dict[Instruction, int] = {}
-        corrections: dict[Instruction, tuple[Place, ...]] = {}
+        rooms: dict[Instruction, tuple[Place, ...]] = {}
         for position, instruction in enumerate(lives.instructions):
             if makes_buffers(instruction):
                 for result in instruction.results:
@@ -172,16 +182,18 @@ class _Assigner:
                         dying.setdefault(position, []).append(result)
             if frames.get(instruction):
                 found[instruction] = self.frame(frames[instruction])
-            if scratch.get(instruction):
-                rooms = [(self.arena.allocate(size), size) for size in scratch[instruction]]
-                corrections[instruction] = tuple(arena(offset) for offset, _ in rooms)
-            else:
-                rooms = []
+            taken = [self.room(position, buffer) for buffer in scratch.get(instruction, ())]
+            rooms[instruction] = tuple(
+                one.place if isinstance(one, IdleOutput) else arena(one[0]) for one in taken
+            )
             for base in dying.get(position, ()):
                 self.release(base)
-            for offset, size in rooms:
-                self.arena.release(offset, size)
-        return BufferAssignment(self.places, found, corrections)
+            for one in taken:
+                if isinstance(one, IdleOutput):
+                    self.idle.give_back(one)
+                else:
+                    self.arena.release(*one)
+        return BufferAssignment(self.places, found, rooms)
 
     def place_outputs(self, returned: BlockResults) -> None:
         """Let what is returned lie in its output, where that is free."""
@@ -281,6 +293,13 @@ class _Assigner:
 
     def _is_variable(self, result: Value) -> bool:
         return self.uses_registers and not result.tensor.rank
+
+    def room(self, position: int, buffer: Scratch) -> IdleOutput | tuple[int, int]:
+        """Room for a scratch buffer while one instruction runs: an output, or offset and size in the arena."""
+        lent = None
+        if buffer.type is not None and buffer.bytes >= LEAST_SCRATCH:
+            lent = self.idle.take(buffer.type, position)
+        return lent or (self.arena.allocate(buffer.bytes), buffer.bytes)
 
     def frame(self, size: int) -> int:
         """Room that is free again at once: nothing else is made while the instruction runs."""

@@ -20,6 +20,10 @@ LEAST_BYTES: Final = 16 * 1024
 vector there lies in two: smaller values are read from the nearest cache, where that counts, and take little room."""
 
 
+LEAST_SCRATCH: Final = 512 * 1024
+"""The same of the buffers that kernels work with: they are read often, and the most of them is as near as the arena."""
+
+
 @dataclass(frozen=True, order=True)
 class IdleOutput:
     """The room of an output, which is free before position `until`."""

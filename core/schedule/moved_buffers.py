@@ -28,7 +28,7 @@ def moved_buffers(loop: Instruction) -> tuple[int, ...]:
     body = len(loop.regions) - 1
     yielded = loop.regions[body].entry.terminator.operands
     places = list(range(len(yielded)))
-    if not is_enabled("in-place"):
+    if not is_enabled("moves"):
         return tuple(places)
     flows = flows_in(loop, Role.CARRIED)
     carried = [arguments_of_bodies(loop, flow)[body] for flow in flows]

@@ -18,7 +18,6 @@ from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
-from ..ops.scan import Scan
 from ..ops.sorting import ArgSort
 from ..stage import Stage, Stages
 from ..types import F32, Array, DType, TensorType
@@ -182,20 +181,6 @@ def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
 
 
 @dataclass(frozen=True)
-class ScheduledScan(Scan):
-    """A scan whose order of additions is decided.
-
-    With a `block`, so many elements at a time are added by themselves, to a sum of the blocks before that is kept with
-    compensation.
-    """
-
-    name: ClassVar[str] = "scheduledScan"
-    syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " [block {block}]"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
-    block: int = 0
-
-
-@dataclass(frozen=True)
 class ScheduledArgSort(ArgSort):
     """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by counting.
 
@@ -235,5 +220,5 @@ class Empty(Pure):
         return 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (Gemm, ScheduledScan, ScheduledArgSort, Empty)
+SCHEDULED: tuple[type[Op], ...] = (Gemm, ScheduledArgSort, Empty)
 """The ops that only this stage has."""

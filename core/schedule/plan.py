@@ -2,16 +2,16 @@
 
 1. Have nests write pieces of concatenations in place (`concatenations`), read the one element that a sum consists of
    (`one_hot_sums`), multiply and add in one instruction (`kernels.multiply_add`), and give every output a buffer of its
-   own.  Matrix products become kernels, with what follows them (`product_kernels`), and so do nests over the same rows
-   (`row_kernels`); in those that are left, axes are joined that are walked through as one (`collapse`), and long rows
-   split (`long_rows`).
+   own.  Matrix products become kernels, with what is around them (`product_kernels`, `prologues`), and so do scans
+   (`scan_kernels`) and nests over the same rows (`row_kernels`); in those that are left, axes are joined that are
+   walked through as one (`collapse`), and long rows split (`long_rows`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
    memory has it fetched ahead (`streams_ahead`).
-4. Find a place for every buffer (`contraction`, `buffer_assignment`).
-5. Write it all down as kernels, `Gemm` and library ops with places; small kernels that follow each other become one
-   (`small_kernels`).
+4. Write it all down as kernels, `Gemm` and library ops; small kernels that follow each other become one
+   (`small_kernels`), and what needs much room to work in comes early (`scratch_first`).
+5. Find a place for every buffer (`contraction`, `buffer_assignment`).
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
 that the block around them sets aside.
@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 
 from ..analysis import Effects
 from ..analysis.liveness import erase_dead
-from ..compute.bodies import Body, bodies_of
+from ..compute.bodies import Body, base_of, bodies_of
 from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError, NNKitError, UnsupportedError
 from ..ir import (
@@ -41,18 +41,20 @@ from ..ir import (
 )
 from ..kernels.like_terms import collect_like_terms
 from ..kernels.multiply_add import multiply_and_add
+from ..kernels.ops import Kernel
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield, is_nest
-from ..ops.scan import Scan
 from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
+from ..types import TensorType
 from .arena import aligned
 from .block_groups import fold_row_groups, group_in_blocks
 from .blocks_ahead import outputs_ahead
 from .buffer_assignment import (
     BlockResults,
+    Scratch,
     assign_buffers,
     copy_aliased_results,
     copy_overwritten_arguments,
@@ -69,17 +71,18 @@ from .one_hot_sums import read_one_hot_sums
 from .ops import (
     Gemm,
     ScheduledArgSort,
-    ScheduledScan,
     makes_buffers,
     sizes_of,
 )
 from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
+from .scan_kernels import write_scan_kernels
+from .scratch_first import order_by_scratch
 from .small_kernels import merge_small_kernels
 from .sorting import digit_of, sort_layout
 from .streams_ahead import fetch_streams
-from .summation import product_chunk, scan_block
+from .summation import product_chunk
 from .switches import is_enabled
 from .target import Target
 from .wide_vectors import widen_vectors
@@ -114,7 +117,8 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
         for place, size in zip(placement.scratch, scratch_bytes(op, instruction), strict=True):
-            needed = max(needed, place.offset + size)
+            if place.space == "arena":
+                needed = max(needed, place.offset + size)
         if op.is_structured:
             needed = max(needed, placement.frame + frame_bytes(instruction, sizes))
     return needed
@@ -135,6 +139,15 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
             return (sort_layout(op, instruction.operands[0].tensor).bytes,)
         case _:
             return tuple(map(aligned, op.scratch(instruction)))
+
+
+def _scratch(op: Op, instruction: Instruction) -> list[Scratch]:
+    """The buffers that it works with; what threads of a kernel share of them may lie in an output."""
+    shared: dict[int, TensorType] = {}
+    if isinstance(op, Kernel):
+        pairs = enumerate(zip(op.using, op.copies, strict=True))
+        shared = {n: t for n, (t, copies) in pairs if not copies and isinstance(t, TensorType)}
+    return [Scratch(size, shared.get(n)) for n, size in enumerate(scratch_bytes(op, instruction))]
 
 
 def has_variables(function: Function) -> bool:
@@ -177,6 +190,7 @@ def _schedule_block(
     _take_own_outputs(body.block, replaced, moves, target)
     write_row_blocks(body.block, target)
     write_product_kernels(body.block, target)
+    write_scan_kernels(body.block, target)
     write_row_kernels(body.block, target)
     _join_axes(body.block)
     shorten_rows(body.block)
@@ -190,14 +204,19 @@ def _schedule_block(
     contracted = contract(steps)
     ahead = outputs_ahead(steps, contracted, target)
     steps = merge_small_kernels(write_nest_kernels(steps, target, contracted, ahead), target)
-    instructions = [step.instruction for step in steps]
+    results = _returned(body, replaced)
+    instructions = order_by_scratch(
+        [step.instruction for step in steps],
+        [base_of(value) for value in results.values],
+        [base for base in results.replaced if base is not None],
+    )
     ops = [_decided(instruction) for instruction in instructions]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
-        _returned(body, replaced),
+        results,
         frames,
-        {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
+        {i: _scratch(op, i) for i, op in zip(instructions, ops, strict=True)},
         reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )
@@ -206,7 +225,7 @@ def _schedule_block(
         places = [plan.places.get(result) for result in instruction.results]
         instruction.placement = Placement(
             tuple(p for p in places if p is not None) if makes_buffers(instruction) else (),
-            plan.corrections.get(instruction, ()),
+            plan.scratch[instruction],
             plan.frames.get(instruction, 0),
         )
         instruction.op = op
@@ -280,9 +299,6 @@ def _decided(instruction: Instruction) -> Op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))
             return Gemm(transpose_a, transpose_b, product_chunk(*sizes))
-        case Scan(combinator, axis, reverse, exclusive):
-            block = scan_block(combinator, instruction.result.tensor.dtype)
-            return ScheduledScan(combinator, axis, reverse, exclusive, block)
         case ArgSort(axis, descending):
             return ScheduledArgSort(
                 axis, descending, digit_of(instruction.operands[0].tensor, axis)

@@ -1,13 +1,14 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
 A product is a kernel where the machine multiplies and adds in one instruction.  A nest that alone reads its result,
-element by element, is its *epilogue*.
+element by element, is its *epilogue*; one that makes an operand for it alone, its *prologue* (`prologues`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..compute.bodies import base_of
@@ -21,15 +22,13 @@ from ..ops.movement import reshaped
 from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
 from .ops import is_one_product, sizes_of
-from .product_plans import plan_product
+from .product_plans import LEAST_ROWS, plan_product
+from .prologues import inline_prologues, turn_prologues
 from .switches import is_enabled
 from .target import Target
 
 MOST_SUMMED: Final = 64 * 1024
 """Products in a sum: of longer ones, parts are added with compensation (`summation.product_chunk`)."""
-
-_LEAST_ROWS: Final = 4
-"""Rows from which it pays to turn the columns of the other matrix."""
 
 _LEAST_SUMS: Final = 4
 """Vectors of columns from which a vector times a matrix is a kernel: with fewer, each step waits for the one before."""
@@ -45,11 +44,13 @@ def write_product_kernels(block: Block, target: Target) -> None:
     b = Builder(block)
     for instruction in old:
         b.location = instruction.location
-        if is_kernel_product(instruction, target):
+        if is_product(instruction) and is_kernel_product(instruction, target):
+            turn_prologues(b, instruction, target)
             found = epilogue_of(instruction)
             if found is None or found.nest in waiting:
                 made = _write(b, instruction, None, target)
                 instruction.replace_with(*made)
+                inline_prologues(b, made, target)
             else:
                 waiting[found.nest] = instruction, found
         elif instruction in waiting:
@@ -57,6 +58,7 @@ def write_product_kernels(block: Block, target: Target) -> None:
             made = _write(b, product, epilogue, target)
             instruction.replace_with(*made)
             product.drop_all_references()
+            inline_prologues(b, made, target)
         else:
             block.instructions.append(instruction)
 
@@ -73,7 +75,7 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
     return (
         a.dtype in (F32, F64)
         and n > 1
-        and (m >= _LEAST_ROWS or not product.op.transpose_b)
+        and (m >= LEAST_ROWS or not product.op.transpose_b)
         and (m > 1 or _is_wide(b, target))
         and 0 < k <= MOST_SUMMED
         and product.result.tensor.size > 0
@@ -156,9 +158,16 @@ def _write_tiled(
         block_columns=plan.block_columns,
         turned_rows=plan.turned_rows,
     )
+    _limit_copies(kernel, target.threads)
     if is_enabled("prefetch"):
         _fetch_operands(kernel, target)
     return results
+
+
+def _limit_copies(kernel: Instruction[Kernel], threads: int) -> None:
+    """Have no more copies of what threads have for themselves than there are threads."""
+    op = kernel.op
+    kernel.op = replace(op, private=tuple(min(copies, threads) for copies in op.private))
 
 
 def _fetch_operands(kernel: Instruction[Kernel], target: Target) -> None:

@@ -30,6 +30,9 @@ from .target import Target
 _MULTIPLY: Final = 0.15
 """Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
 
+LEAST_ROWS: Final = 4
+"""Rows from which it pays to turn the columns of the other matrix."""
+
 _LEAST_REUSED: Final = 96
 """Rows, or columns, that use what is packed from which much of the second cache is spent on it."""
 
@@ -44,9 +47,8 @@ of each."""
 _MOST_TURNS: Final = 4
 """Blocks of rows of a first operand that is turned, each of `_LEAST_PACKED` at least."""
 
-_REPACKED: Final = 1536
-"""Rows of a block for which the second operand is packed again: 1.4 % of the time, as packing a vector that lies in the
-third cache takes 6.5 nanoseconds."""
+_REPACKED: Final = 768
+"""Rows of a block for which the second operand is packed again: 1 % of the time, 2 to 4 with 512."""
 
 _MOST_APART: Final = 32 << 20
 """Bytes that are packed in all places of one kernel."""

@@ -17,6 +17,7 @@ VARIABLE: Final = "NNKIT_DISABLE"
 
 SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "hoist": "what is the same in all rounds of a loop is computed before it, with the products of rows known then",
         "fuse": "nests are fused with each other",
         "collapse": "axes that every tensor walks through as one are one",
         "groups": "nests over the same rows share the loop over them",
@@ -28,6 +29,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "cuts": "loops of kernels are cut where masks change",
         "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
         "epilogues": "what follows a product is computed in its loops",
+        "prologues": "what makes an operand of a product is computed where that is packed",
         "threads": "parallel loops run on several threads",
         "one-hot": "sums of which one element counts, at an index that is read, read that alone",
         "rows": "nests over the same rows are one kernel, which visits each row once",
@@ -37,7 +39,9 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "unroll": "several steps of the sums of products are written one after the other",
         "merge": "small kernels that follow each other are one, with what is between them in registers",
         "in-place": "results lie where operands lay that nobody reads any more",
+        "moves": "what a loop carries on as it is moves with its buffer, and is not copied",
         "idle-outputs": "outputs hold other values, as long as their own have not been made",
+        "parts": "long functions are compiled in parts",
     }
 )
 """What can be disabled, by name."""

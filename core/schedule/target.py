@@ -17,6 +17,8 @@ class Target:
     registers: int = 16
     """Number of vector registers."""
     cores: int = 1
+    threads: int = 1
+    """How many run a parallel loop at most, which each have a place to work in."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
     """Caches of a core, as far as the order of sums depends on them: they are no machine's, so that numbers depend on

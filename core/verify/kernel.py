@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import Block, Instruction, Op, Value
-from ..ir.surgery import walk
+from ..ir import Instruction, Op
 from ..kernels.guarded_ops import GUARDED
-from ..kernels.ops import KERNEL, Kernel, Loop
+from ..kernels.ops import KERNEL, Kernel
 from ..ops import Literal, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.bits import BitCast
@@ -37,28 +36,8 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
         yield f"a kernel writes tensors, not ({listed((*op.outputs, *op.using))})"
     if len(instruction.placement.scratch) != len(op.using):
         yield f"{len(instruction.placement.scratch)} scratch buffers for {len(op.using)}"
-    if op.private and (len(op.private) != len(op.using) or min(op.private) < 1):
+    if op.private and (len(op.private) != len(op.using) or min(op.private) < 0):
         yield f"there are {op.private} copies of {len(op.using)} buffers"
-        return
-    for buffer, copies in zip(
-        block.arguments[len(given) - len(op.using) :], op.copies, strict=True
-    ):
-        threads = _most_threads(block, buffer) if copies > 1 else 0
-        if threads > copies:
-            yield f"{threads} threads have {copies} copies of {buffer.type}"
-
-
-def _most_threads(block: Block, buffer: Value) -> int:
-    """How many threads may run parts of a parallel loop that touches a buffer, at most."""
-    most = 0
-    for loop in block.instructions:
-        op = loop.op
-        if isinstance(op, Loop):
-            body = loop.regions[0].entry
-            if op.grain and any(buffer in one.operands for one in walk(loop.regions[0])):
-                most = max(most, -(-op.count // op.grain))
-            most = max(most, _most_threads(body, buffer))
-    return most
 
 
 def kernel_violations(instruction: Instruction) -> Iterator[str]:

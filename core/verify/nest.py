@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
-from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
-from ..schedule.ops import Gemm, ScheduledArgSort, ScheduledScan, makes_buffers
+from ..schedule.ops import Gemm, ScheduledArgSort, makes_buffers
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
 
@@ -82,11 +81,6 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
                 yield "the BLAS multiplies f32 and f64 only"
             if op.chunk < 0 or len(placement.scratch) != (op.chunk > 0):
                 yield f"{len(placement.scratch)} scratch buffers for chunks of {op.chunk}"
-        case ScheduledScan() as op:
-            dtype = instruction.result.tensor.dtype
-            is_sum = op.combinator is Combinator.ADD and dtype.is_float
-            if op.block < 0 or (op.block and not is_sum):
-                yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
         case ScheduledArgSort() as op:
             if op.digit < 0 or len(placement.scratch) != 1:
                 yield f"{len(placement.scratch)} scratch buffers for a sort by digits of {op.digit} bits"
@@ -97,7 +91,7 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
     if len(placement.results) != wanted:
         yield f"{len(placement.results)} places for {wanted} results"
     for place in placement.scratch:
-        if place.space != "arena" or not _is_place(place, scalar(I64), 0, first):
+        if place.space == "register" or not _is_place(place, scalar(I64), outputs, first):
             yield f"{place} is no place for a scratch buffer"
     for place, result in zip(placement.results, instruction.results, strict=False):
         if not _is_place(place, result.type, outputs, first):

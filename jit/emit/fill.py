@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal
 from ...core.types import TensorType
 from .element_access import (
@@ -16,9 +16,11 @@ from .element_access import (
     store_elements,
 )
 from .elements import add_compensated, corrected, memory_type, pack, splat_element
-from .loops import LoopBody, LoopShape, LoopStep, write_loop
 from .values import ZMM_BYTES
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
+
+_ElementRule: TypeAlias = Callable[[Sequence[Register]], Sequence[Register]]
+"""What is loaded of each buffer to what is stored there: nothing to those at the end, if there are fewer."""
 
 
 def write_fill(w: FunctionWriter, base: Register, type: TensorType, number: Literal) -> None:
@@ -46,14 +48,23 @@ def write_folded(
     w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
 ) -> None:
     """Add the elements at `base`, which become 0, to those at `total`, and what rounding cuts off to `rest`."""
-    _write_elementwise(w, _FoldBlock(w, type, (base, total, rest)))
+
+    def fold(values: Sequence[Register]) -> Sequence[Register]:
+        value, total, rest = values
+        return constant(value.type, 0), *add_compensated(w, total, rest, value)
+
+    _write_elementwise(w, type, (base, total, rest), fold)
 
 
 def write_corrected(
     w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
 ) -> None:
     """The elements at `base` become the sums at `total` with what rounding had cut off."""
-    _write_elementwise(w, _AddCorrections(w, type, (base, total, rest)))
+
+    def correct(values: Sequence[Register]) -> Sequence[Register]:
+        return [corrected(w, *values[1:])]
+
+    _write_elementwise(w, type, (base, total, rest), correct)
 
 
 def write_copy(w: FunctionWriter, source: Register, target: Register, type: TensorType) -> None:
@@ -69,43 +80,28 @@ def write_copy(w: FunctionWriter, source: Register, target: Register, type: Tens
     w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffers(LoopBody):
-    """One step of a loop over the elements of several buffers of one type."""
+def _write_elementwise(
+    w: FunctionWriter, type: TensorType, bases: Sequence[Register], write: _ElementRule
+) -> None:
+    """Loops over the elements of several buffers of one type: vectors, and what is left as the part of one."""
+    lanes = min(ZMM_BYTES // type.dtype.bytes, 1 << max(type.size.bit_length() - 1, 0))
+    left = type.size % lanes
 
-    w: FunctionWriter
-    type: TensorType
-    bases: Sequence[Register]
+    def at(index: Register, lanes: Lanes) -> None:
+        stored = memory_type(type.dtype)
+        spots = [
+            Pointers(type.dtype, element_address(w, base, stored, index), 1, None, None, True)
+            for base in bases
+        ]
+        values = write([load_elements(w, spot, lanes) for spot in spots])
+        for spot, value in zip(spots, values, strict=False):
+            store_elements(w, spot, value, lanes)
 
-    def spots(self, index: Register) -> list[Pointers]:
-        dtype = self.type.dtype
-        pointers = (element_address(self.w, base, memory_type(dtype), index) for base in self.bases)
-        return [Pointers(dtype, pointer, 1, None, None, True) for pointer in pointers]
-
-
-class _FoldBlock(_Buffers):
-    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
-        w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        value, total, rest = (load_elements(w, at, lanes) for at in spots)
-        stored = constant(value.type, 0), *add_compensated(w, total, rest, value)
-        for at, register in zip(spots, stored, strict=True):
-            store_elements(w, at, register, lanes)
-        return list(totals)
-
-
-class _AddCorrections(_Buffers):
-    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
-        w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        total, rest = (load_elements(w, at, lanes) for at in spots[1:])
-        store_elements(w, spots[0], corrected(w, total, rest), lanes)
-        return list(totals)
-
-
-def _write_elementwise(w: FunctionWriter, inside: _Buffers) -> None:
-    size, bytes = inside.type.size, inside.type.dtype.bytes
-    lanes = min(ZMM_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
-    tail = 1 << max(size % lanes - 1, 0).bit_length()
-    write_loop(w, LoopShape(size, lanes, tail, is_vector=True), inside, [])
+    whole = constant(I64, type.size - left)
+    with w.loop(constant(I64, 0), whole, constant(I64, lanes)) as loop:
+        at(loop.index, Lanes(lanes, lanes))
+    if left:
+        at(whole, Lanes(1 << (left - 1).bit_length(), left))
 
 
 def _write_bytes(w: FunctionWriter, base: Register, byte: int, count: int) -> None:

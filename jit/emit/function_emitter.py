@@ -184,7 +184,7 @@ class FunctionEmitter:
         results = self.place_results(instruction)
         operands = map(self.address, instruction.operands)
         scratch = instruction.placement.scratch
-        return [*operands, *results, *(self.in_arena(place.offset) for place in scratch)]
+        return [*operands, *results, *map(self._room, scratch)]
 
     def place_results(self, instruction: Instruction) -> list[Register]:
         """The addresses of the results, from their places."""
@@ -201,6 +201,14 @@ class FunctionEmitter:
                 frame = self.frame if len(self.frames) > 1 else None
                 self.homes[result] = _Home(frame, place, (self.w.name, self.w.block))
         return [self.addresses[result] for result in instruction.results]
+
+    def _room(self, place: Place) -> Register:
+        """Where a scratch buffer lies."""
+        return (
+            self.frame.outputs[place.offset]
+            if place.space == "output"
+            else self.in_arena(place.offset)
+        )
 
     def in_arena(self, offset: int) -> Register:
         """The address of an offset in the arena of the block being written."""

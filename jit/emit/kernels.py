@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Op, Value
@@ -42,7 +42,7 @@ from ...core.kernels.ops import (
 from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.ops.reduction import Broadcast
-from ..runtime.pool_code import MOST_BLOCKS
+from ..runtime.pool_code import MOST_BLOCKS, MOST_THREADS
 from .checks import Checks
 from .element_access import (
     Lanes,
@@ -86,6 +86,13 @@ def write_kernel(
     writer.write(block)
 
 
+class _Copies(NamedTuple):
+    """Of a buffer: how many threads have one, and how many bytes apart these are."""
+
+    threads: int
+    apart: int
+
+
 @dataclass(eq=False)
 class _KernelWriter:
     """Writes one kernel.
@@ -107,8 +114,8 @@ class _KernelWriter:
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
-    private: dict[Value, int] = field(default_factory=dict[Value, int])
-    """The buffers of which threads have copies, so many bytes apart."""
+    private: dict[Value, _Copies] = field(default_factory=lambda: dict[Value, _Copies]())
+    """The buffers of which threads have copies."""
     has_loops: bool = True
 
     def write(self, block: Block) -> list[Register]:
@@ -216,15 +223,16 @@ def _write_parallel_loop(
     grain = max(op.grain, -(-op.count // MOST_BLOCKS))
     length = grain * op.step
     outside = _values_outside(block)
+    private = [value for value in outside if value in k.private]
+    threads = min((k.private[buffer].threads for buffer in private), default=MOST_THREADS)
 
     def write(
         w: FunctionWriter, given: Sequence[Register], number: Register, thread: Register
     ) -> None:
         values = dict(zip(outside, given, strict=True))
-        for buffer, apart in k.private.items():
-            if buffer in values:
-                own = multiply_constant(w, thread, apart)
-                values[buffer] = element_address(w, values[buffer], I8, own)
+        for buffer in private:
+            own = multiply_constant(w, thread, k.private[buffer].apart)
+            values[buffer] = element_address(w, values[buffer], I8, own)
         inner = _KernelWriter(w, k.addresses, k.begun, values=values)
         inner.write_sums(outside)
         first = add_constant(w, multiply_constant(w, number, length), op.lower)
@@ -239,16 +247,16 @@ def _write_parallel_loop(
 
     work = op.count * body_nanoseconds(instruction)
     given = [k.values[value] for value in outside]
-    parallel.write(k.w, -(-op.count // grain), given, write, nanoseconds=work)
+    parallel.write(k.w, -(-op.count // grain), given, write, nanoseconds=work, threads=threads)
 
 
-def _private_buffers(kernel: Instruction[Kernel]) -> dict[Value, int]:
+def _private_buffers(kernel: Instruction[Kernel]) -> dict[Value, _Copies]:
     op = kernel.op
     buffers = kernel.regions[0].entry.arguments[-len(op.using) :] if op.using else ()
     return {
-        buffer: copy_bytes(buffer_of("kernel", buffer.type))
+        buffer: _Copies(copies, copy_bytes(buffer_of("kernel", buffer.type)))
         for buffer, copies in zip(buffers, op.copies, strict=True)
-        if copies > 1
+        if copies
     }
 
 

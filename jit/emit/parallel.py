@@ -26,7 +26,7 @@ WAKING: Final = 30_000.0
 (4 where they do not), and they come 10 to 50 µs later.  Shorter jobs are shared with workers that are awake."""
 
 BlockBody: TypeAlias = Callable[[FunctionWriter, Sequence[Register], Register, Register], None]
-"""Writes a block, from what has been captured, its number, and the thread's, which is less than there are blocks."""
+"""Writes a block, from what has been captured, its number, and the thread's, which is less than there are threads."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,10 @@ class ParallelLoops:
         body: BlockBody,
         *,
         nanoseconds: float,
+        threads: int,
     ) -> None:
-        """Run `body` for each of `blocks` blocks, which read the registers that are `captured`, and take so long."""
+        """Run `body` for each of `blocks` blocks, which read the registers that are `captured`, and take so long, on so
+        many threads at most."""
         assert blocks <= MOST_BLOCKS
         kept = [register for register in dict.fromkeys(captured) if not register.is_constant]
         inner = self._function(w)
@@ -60,7 +62,7 @@ class ParallelLoops:
         for register, offset in zip(kept, offsets, strict=True):
             w.store(register, w.offset(shared, offset), align=_ALIGNMENT)
         wakes = constant(I64, int(nanoseconds >= WAKING))
-        self._run(w, inner.name, shared, blocks, wakes)
+        self._run(w, inner.name, shared, blocks, [wakes, constant(I64, threads)])
 
     def _function(self, w: FunctionWriter) -> FunctionWriter:
         stem = f"{w.name}.parallel"
@@ -71,13 +73,18 @@ class ParallelLoops:
         )
 
     def _run(
-        self, w: FunctionWriter, function: str, context: Register, blocks: int, wakes: Register
+        self,
+        w: FunctionWriter,
+        function: str,
+        context: Register,
+        blocks: int,
+        limits: Sequence[Register],
     ) -> None:
         code = Register(f"@{function}", PTR)
         together = w.pacing.job_length(blocks) if w.pacing is not None else 0
         if w.pacing is None or not together:
             bounds = constant(I64, 0), constant(I64, blocks)
-            w.call_void(RUN, [code, context, *bounds, wakes])
+            w.call_void(RUN, [code, context, *bounds, *limits])
             return
         start, stop, step = (constant(I64, number) for number in (0, blocks, together))
         pacing, w.pacing = w.pacing, None
@@ -85,7 +92,7 @@ class ParallelLoops:
             pacing.poll(together)
             left = w.sub(constant(I64, blocks), loop.index)
             count = w.smin(left, constant(I64, together))
-            w.call_void(RUN, [code, context, loop.index, count, wakes])
+            w.call_void(RUN, [code, context, loop.index, count, *limits])
         w.pacing = pacing
 
 

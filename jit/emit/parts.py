@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.ir import Block, Instruction
+from ...core.schedule.switches import is_enabled
 from .calls import handing_over
 from .checks import Checks
 from .function_emitter import FunctionEmitter
@@ -35,7 +36,7 @@ def parts_of(block: Block, size_of: Callable[[Instruction], int]) -> list[Sequen
     """
     instructions = block.instructions[:-1]
     sizes = [size_of(instruction) for instruction in instructions]
-    if sum(sizes) < _LEAST_PARTS * PART:
+    if sum(sizes) < _LEAST_PARTS * PART or not is_enabled("parts"):
         return [instructions]
     found: list[list[Instruction]] = [[]]
     size = 0

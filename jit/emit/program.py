@@ -48,7 +48,6 @@ from ...core.schedule.ops import (
     Empty,
     Gemm,
     ScheduledArgSort,
-    ScheduledScan,
 )
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
@@ -86,7 +85,6 @@ from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_f
 from .matrix_products import SYMBOL, write_gemm
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
-from .scan import write_scan
 from .sites import CheckSite, PrintSite
 from .sorting import write_argsort
 from .stack_use import STACK_BYTES, stack_use
@@ -345,11 +343,6 @@ _IN_PLACE_OPS: Final = (CheckIndex, CopyBuffer)
 _OF_KERNELS: Final = "nounwind noinline"
 
 
-def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> None:
-    op = instruction.op
-    write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
-
-
 def _write_argsort(k: FunctionEmitter, instruction: Instruction[ScheduledArgSort]) -> None:
     write_argsort(k.w, instruction.op, instruction.operands[0].tensor, k.bases(instruction))
 
@@ -376,7 +369,6 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     ShapeCast: _write_nothing,
     Gemm: _write_product,
     Kernel: _write_kernel,
-    ScheduledScan: _write_scan,
     **dict.fromkeys(LAPACK_CALLS, _write_matrix_function),
     ScheduledArgSort: _write_argsort,
     Empty: _write_buffer,

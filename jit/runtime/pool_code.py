@@ -1,12 +1,13 @@
 """The code of the thread pool, as LLVM IR: programs call `run`, each thread runs `worker`.
 
-    run(function, context, first, count, wakes)     function(context, first, thread), … (…, first + count - 1, thread)
+    run(function, context, first, count, wakes, most)    function(context, first, thread), … (…, first + count - 1, …)
 
 A *job* is such a call.  Its blocks are taken by compare-and-swap on the *ticket*, a word with the number of the job,
 how many blocks have been taken at the front, by the thread that called, and how many at the end, by workers.  A worker
 that comes late finds another number, and takes nothing.  Taking from both ends gives two threads the same parts of
 the data in one job after the other, as far as they are equally fast.  A thread has a number while it runs blocks of a
-job: 0, 1, …, in the order in which they take their first one, so it is less than there are blocks.
+job: the one that called has 0, workers join it by compare-and-swap on `joined`, a word with the number of the job and
+how many threads have one; where `most` have, nobody joins any more.
 
 1. `run` closes the ticket: another number, and all blocks taken.  Then it writes the job, then the ticket.  A worker
    that is late may read what is written of a job with the ticket of the one before, of which it could take blocks that
@@ -83,7 +84,7 @@ ENDED: Final = 768
 
 _OFFSETS: Final = {
     "threads": THREADS, "spin": SPIN,
-    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96, "cpu": CPU, "joined": 328,
+    "busy": BUSY, "function": 72, "context": 80, "first": 88, "count": 96, "cpu": CPU, "most": 112, "joined": 328,
     "ticket": TICKET, "sleeping": SLEEPING, "waiting": WAITING, "done": 320,
     "mutex": MUTEX, "ended": ENDED, "stack": STACK,
 }  # fmt: skip
@@ -116,10 +117,11 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
 declare void @llvm.x86.sse2.pause()
 declare void @llvm.aarch64.hint(i32)
 
-define void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 %wakes) nounwind {
+define void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 %wakes, i64 %most) nounwind {
 entry:
   %known = load atomic i64, ptr $threads monotonic, align 8
   %unknown = icmp eq i64 %known, 0
@@ -130,7 +132,8 @@ start:
 ask:
   %threads = phi i64 [ %known, %entry ], [ %started, %start ]
   %alone = icmp ult i64 %threads, 2
-  %single = icmp ult i64 %count, 2
+  %parts = call i64 @llvm.umin.i64(i64 %count, i64 %most)
+  %single = icmp ult i64 %parts, 2
   %here = or i1 %alone, %single
   br i1 %here, label %inline, label %consider
 consider:
@@ -161,9 +164,11 @@ publish:
   store atomic i64 %first, ptr $first monotonic, align 8
   store atomic i64 %count, ptr $count monotonic, align 8
   store atomic i64 0, ptr $done monotonic, align 8
-  store atomic i64 0, ptr $joined monotonic, align 8
+  store atomic i64 %most, ptr $most monotonic, align 8
   %job = add i64 %last, 2
   %ticket = shl i64 %job, 32
+  %caller = or i64 %ticket, 1
+  store atomic i64 %caller, ptr $joined monotonic, align 8
   store atomic i64 %ticket, ptr $ticket seq_cst, align 8
   %number = lshr i64 %ticket, 32
   %sleeping = load atomic i64, ptr $sleeping seq_cst, align 8
@@ -171,11 +176,11 @@ publish:
   br i1 %asleep, label %wake, label %work
 wake:
   call void @note_cpu()
-  %others = sub i64 %count, 1
+  %others = sub i64 %parts, 1
   call void @wake_workers(i64 %others)
   br label %work
 work:
-  %own = call i64 @take_blocks(i64 %number, ptr %function, ptr %context, i64 %first, i64 %count, i64 65536)
+  %own = call i64 @take_blocks(i64 %number, ptr %function, ptr %context, i64 %first, i64 %count, i64 65536, i64 0)
   %rest = sub i64 %count, %own
   %mine = icmp eq i64 %rest, 0
   br i1 %mine, label %leave, label %wait
@@ -203,13 +208,12 @@ done:
 }
 
 ; Run blocks of a job as long as there are some; how many have been run. `step` is 65536 at the front, 1 at the end.
-define internal i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 %step)
+define internal i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 %step, i64 %thread)
     nounwind noinline {
 entry:
   br label %look
 look:
-  %found = phi i64 [ 0, %entry ], [ %found, %missed ], [ %more, %go ]
-  %known = phi i64 [ -1, %entry ], [ %known, %missed ], [ %thread, %go ]
+  %found = phi i64 [ 0, %entry ], [ %found, %take ], [ %more, %taken ]
   %ticket = load atomic i64, ptr $ticket acquire, align 8
   %number = lshr i64 %ticket, 32
   %same = icmp eq i64 %number, %job
@@ -225,17 +229,8 @@ take:
   %after = add i64 %ticket, %step
   %pair = cmpxchg ptr $ticket, i64 %ticket, i64 %after acq_rel acquire, align 8
   %won = extractvalue { i64, i1 } %pair, 1
-  br i1 %won, label %taken, label %missed
-missed:
-  br label %look
+  br i1 %won, label %taken, label %look
 taken:
-  %is.first = icmp eq i64 %known, -1
-  br i1 %is.first, label %join, label %go
-join:
-  %joined = atomicrmw add ptr $joined, i64 1 monotonic, align 8
-  br label %go
-go:
-  %thread = phi i64 [ %known, %taken ], [ %joined, %join ]
   %at.end = icmp eq i64 %step, 1
   %ahead = add i64 %back, 1
   %from.end = sub i64 %count, %ahead
@@ -246,6 +241,30 @@ go:
   br label %look
 none:
   ret i64 %found
+}
+
+; The number of a worker among the threads of a job; -1 if the job is over, or has as many as it may have.
+define internal i64 @join(i64 %job) nounwind noinline {
+entry:
+  %most = load atomic i64, ptr $most monotonic, align 8
+  br label %look
+look:
+  %joined = load atomic i64, ptr $joined monotonic, align 8
+  %number = lshr i64 %joined, 32
+  %same = icmp eq i64 %number, %job
+  %thread = and i64 %joined, 4294967295
+  %early = icmp ult i64 %thread, %most
+  %free = and i1 %same, %early
+  br i1 %free, label %add, label %none
+add:
+  %after = add i64 %joined, 1
+  %pair = cmpxchg ptr $joined, i64 %joined, i64 %after monotonic monotonic, align 8
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %known, label %look
+known:
+  ret i64 %thread
+none:
+  ret i64 -1
 }
 
 ; Wake two workers, if there are so many blocks and so many sleep.
@@ -382,7 +401,11 @@ work:
   %first = load atomic i64, ptr $first monotonic, align 8
   %count = load atomic i64, ptr $count monotonic, align 8
   fence acquire
-  %own = call i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 1)
+  %thread = call i64 @join(i64 %job)
+  %late = icmp eq i64 %thread, -1
+  br i1 %late, label %finished, label %take
+take:
+  %own = call i64 @take_blocks(i64 %job, ptr %function, ptr %context, i64 %first, i64 %count, i64 1, i64 %thread)
   %none = icmp eq i64 %own, 0
   br i1 %none, label %finished, label %report
 report:
@@ -414,7 +437,9 @@ ask:
   %front = and i64 %shifted, 65535
   %back = and i64 %ticket, 65535
   %gone = add i64 %front, %back
-  %others = sub i64 %count, %gone
+  %blocks.left = sub i64 %count, %gone
+  %most = load atomic i64, ptr $most monotonic, align 8
+  %others = call i64 @llvm.smin.i64(i64 %blocks.left, i64 %most)
   %left = icmp sgt i64 %others, 1
   %wanted = and i1 %same, %left
   br i1 %wanted, label %wake, label %done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnkit.core.ir import HEADER_BYTES, Builder, Value
 from nnkit.core.ir.placement import Place, output
-from nnkit.core.ops import Add, Combinator, Dot, Multiply, Scan
+from nnkit.core.ops import Add, Cholesky, Dot, Multiply
 from nnkit.core.schedule.idle_outputs import LEAST_BYTES, IdleOutput, IdleOutputs
 from nnkit.core.schedule.plan import arena_bytes
 from nnkit.core.types import BOOL, F32, F64, TensorType
@@ -47,12 +47,12 @@ def test_what_is_saved_lies_where_gradients_will() -> None:
     def build(b: Builder, x: Value) -> list[Value]:
         layers = [x]
         for _ in range(6):
-            layers.append(b.emit(Scan(Combinator.ADD, 0), layers[-1]))
+            layers.append(b.emit(Cholesky(), layers[-1]))
         made: list[Value] = []
         cotangent = layers[-1]
         for layer in reversed(layers[:-1]):
             cotangent = b.emit(Dot(), cotangent, layer)
-            made.append(b.emit(Scan(Combinator.ADD, 1), cotangent))
+            made.append(b.emit(Cholesky(), cotangent))
         return made[::-1]
 
     function = scheduled(module_of(build, f32(128, 128)))
@@ -68,7 +68,7 @@ def test_of_values_in_a_row_those_lie_in_the_output_that_leave_one_buffer() -> N
 
         def build(b: Builder, x: Value, count: int = count) -> list[Value]:
             for _ in range(count + 1):
-                x = b.emit(Scan(Combinator.ADD, 0), x)
+                x = b.emit(Cholesky(), x)
             return [x]
 
         function = scheduled(module_of(build, f32(128, 128)))
@@ -80,8 +80,8 @@ def test_of_values_in_a_row_those_lie_in_the_output_that_leave_one_buffer() -> N
 
 def test_a_value_that_is_read_with_a_result_does_not_lie_there() -> None:
     def build(b: Builder, x: Value) -> list[Value]:
-        y = b.emit(Scan(Combinator.ADD, 0), x)
-        turned = b.emit(Scan(Combinator.ADD, 1), y)
+        y = b.emit(Cholesky(), x)
+        turned = b.emit(Cholesky(), y)
         return [b.emit(Dot(), turned, y), b.emit(Multiply(), b.emit(Add(), y, y), y)]
 
     function = scheduled(module_of(build, f32(128, 128)))

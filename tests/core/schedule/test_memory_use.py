@@ -24,6 +24,18 @@ func @main: (<50 x f64>) -> <50 x f64> {
     %2 = scan %1: <50 x f64> by add along 0
     return %2: <50 x f64>
 }""",
+    "read again": """
+module "m"
+stage raw
+func @main: (<50 x f64>) -> <50 x f64> {
+'entry(%x: <50 x f64>):
+    %0 = scan %x: <50 x f64> by add along 0
+    %1 = scan %0: <50 x f64> by max along 0
+    %2 = scan %1: <50 x f64> by add along 0
+    %3 = multiply %2: <50 x f64>, %0: <50 x f64>
+    %4 = multiply %3: <50 x f64>, %1: <50 x f64>
+    return %4: <50 x f64>
+}""",
     "donated": """
 module "m"
 stage raw
@@ -56,9 +68,10 @@ func @main: (<50 x f64>, i64) -> <50 x f64> {
 }""",
 }
 WANTED = {
-    "scans": MemoryStats(400, 400, 0, 896, True),
+    "scans": MemoryStats(400, 400, 0, 0, True),
+    "read again": MemoryStats(400, 400, 0, 896, True),
     "donated": MemoryStats(400, 400, 400, 0, True),
-    "recursion": MemoryStats(408, 400, 0, 896, False),
+    "recursion": MemoryStats(408, 400, 0, 448, False),
 }
 
 

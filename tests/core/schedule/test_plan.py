@@ -17,7 +17,7 @@ from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
-from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledArgSort, ScheduledScan
+from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledArgSort
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -36,7 +36,7 @@ TARGETS = [
     Target(vector_bytes=32, l2_bytes=64, fma=True, has_blas=False),
 ]
 LEGAL = (
-    *(Literal, ShapeCast, Loops, Gemm, Kernel, ScheduledArgSort, ScheduledScan, Empty),
+    *(Literal, ShapeCast, Loops, Gemm, Kernel, ScheduledArgSort, Empty),
     *(Aggregate, Return),
 )
 
@@ -71,7 +71,7 @@ def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
     schedule(module, Target(has_blas=has_blas))
     ops = [type(i.op) for i in module.functions["main"].entry.instructions]
     ops = [op for op in ops if op is not ShapeCast]
-    assert ops == [Gemm if has_blas else Kernel, ScheduledScan, Return]
+    assert ops == [Gemm if has_blas else Kernel, Kernel, Return]
     assert_close(expected, results(module, arguments))
 
 

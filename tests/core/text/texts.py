@@ -38,7 +38,7 @@ func @d: (<2 x 3 x f32>, <2 x i64>, $Pair, <2 x 3 x f32>) -> (<2 x 3 x f32>, $Pa
 
 SCHEDULED = """module "scheduled"
 stage schedule
-func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x f32>, <4 x f32>) {
+func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x i64>, <4 x f32>) {
 'entry(%x: <4 x 4 x f32>, %i: <4 x i64>):
     %a, %b = kernel of %i: <4 x i64>, %x: <4 x 4 x f32> writing <4 x 4 x f32>, <4 x f32>
         overwriting (1, 0) using <4 x f32> into arena 64, output 1 scratch arena 256 {
@@ -59,9 +59,9 @@ func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x f32>, <4 x f32>) {
         yield
     }
     %g = gemm %a: <4 x 4 x f32>, %x: <4 x 4 x f32> transposed false, true into arena 128
-    %s = scheduledScan %g: <4 x 4 x f32> by add along 1 into output 0
-    %r = literal (%s: <4 x 4 x f32>, %b: <4 x f32>): (<4 x 4 x f32>, <4 x f32>)
-    return %r: (<4 x 4 x f32>, <4 x f32>)
+    %s = scheduledArgSort %g: <4 x 4 x f32> along 1 digit 8 into output 0 scratch arena 192
+    %r = literal (%s: <4 x 4 x i64>, %b: <4 x f32>): (<4 x 4 x i64>, <4 x f32>)
+    return %r: (<4 x 4 x i64>, <4 x f32>)
 }
 """
 

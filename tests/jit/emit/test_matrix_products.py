@@ -10,12 +10,16 @@ import pytest
 
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
-from nnkit.core.ir.module import Function
+from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.ops.combinator import Combinator
-from nnkit.core.schedule.ops import Gemm, ScheduledScan
+from nnkit.core.ops.scan import Scan
+from nnkit.core.schedule.ops import Gemm
+from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
+from nnkit.core.stage import Stage
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
+from nnkit.core.verify import verify
 from nnkit.jit.emit import matrix_products, program
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
@@ -189,11 +193,18 @@ def test_scan(
     by: Combinator, dtype: DType, shape: Shape, axis: int, reverse: bool, exclusive: bool
 ) -> None:
     type = TensorType(shape, dtype)
+    agree(scanned(Scan(by, axis, reverse, exclusive), type), [sample(type)], exact=False)
+
+
+def scanned(op: Scan, type: TensorType) -> Function:
+    """A function that scans."""
     builder = start_function([type])
-    op = ScheduledScan(by, axis, reverse, exclusive)
-    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
-    function = finish(builder, made)
-    agree(function, [sample(type)], exact=False)
+    function = finish(builder, builder.emit_many(op, builder.block.arguments))
+    module = Module(stage=Stage.COMPUTE)
+    module.add(function)
+    schedule(module, Target(vector_bytes=64))
+    verify(module)
+    return function
 
 
 @pytest.mark.parametrize("shape", [(20,), (20, 19)], ids=str)
@@ -201,10 +212,7 @@ def test_scan(
 @pytest.mark.parametrize("by", [Combinator.MAX, Combinator.MIN], ids=str)
 def test_running_extremes_order_zeros(by: Combinator, dtype: DType, shape: Shape) -> None:
     type = TensorType(shape, dtype)
-    builder = start_function([type])
-    op = ScheduledScan(by, 0, False, False)
-    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
-    function = finish(builder, made)
+    function = scanned(Scan(by, 0), type)
     random = np.random.default_rng(4).random(shape)
     x = np.select([random < 0.1, random < 0.5, random < 0.9], [-1.0, -0.0, 0.0], 1.0)
     agree(function, [x.astype(dtype.numpy)])

@@ -123,8 +123,8 @@ def test_short_tensors_are_read_as_they_are_written() -> None:
 
 def _steps(b: Builder, x: Value) -> Value:
     """Each reads all of what the one before made, so that they are kernels of their own."""
-    for _ in range(2):
-        x = b.emit(Add(), b.emit(Scan(Combinator.MAX, 0), b.emit(Multiply(), x, x)), x)
+    for by in (Combinator.MAX, Combinator.MIN):
+        x = b.emit(Add(), b.emit(Scan(by, 0), b.emit(Multiply(), x, x)), x)
     return x
 
 

@@ -20,10 +20,15 @@ from nnkit.jit.runtime.pool import Pool, available_cpus, this_pool, thread_count
 from nnkit.jit.runtime.pool_code import MOST_BLOCKS, SLEEPING
 
 TEXT = """\
-declare void @nnkit.pool.run(ptr, ptr, i64, i64, i64)
+declare void @nnkit.pool.run(ptr, ptr, i64, i64, i64, i64)
 
 define void @run(ptr %function, ptr %context, i64 %first, i64 %count) {
-  call void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 1)
+  call void @nnkit.pool.run(ptr %function, ptr %context, i64 %first, i64 %count, i64 1, i64 256)
+  ret void
+}
+
+define void @limited(ptr %function, ptr %context, i64 %most, i64 %count) {
+  call void @nnkit.pool.run(ptr %function, ptr %context, i64 0, i64 %count, i64 1, i64 %most)
   ret void
 }
 
@@ -48,7 +53,7 @@ go:
 
 define void @nested(ptr %context, i64 %block, i64 %thread) {
   %first = mul i64 %block, 10
-  call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0)
+  call void @nnkit.pool.run(ptr @count, ptr %context, i64 %first, i64 10, i64 0, i64 256)
   ret void
 }
 
@@ -84,8 +89,8 @@ entry:
   br label %next
 next:
   %turn = phi i64 [ %from, %entry ], [ %following, %next ]
-  call void @nnkit.pool.run(ptr @add, ptr %few, i64 0, i64 2, i64 1)
-  call void @nnkit.pool.run(ptr @add, ptr %many, i64 0, i64 40, i64 1)
+  call void @nnkit.pool.run(ptr @add, ptr %few, i64 0, i64 2, i64 1, i64 256)
+  call void @nnkit.pool.run(ptr @add, ptr %many, i64 0, i64 40, i64 1, i64 256)
   %following = add i64 %turn, 1
   %more = icmp slt i64 %following, %times
   br i1 %more, label %next, label %done
@@ -95,8 +100,8 @@ done:
 
 define void @alone(ptr %context, i64 %block, i64 %thread) {
 entry:
-  %blocks = load i64, ptr %context
-  %known = icmp ult i64 %thread, %blocks
+  %most = load i64, ptr %context
+  %known = icmp ult i64 %thread, %most
   br i1 %known, label %enter, label %failed
 enter:
   %after = add i64 %thread, 1
@@ -120,8 +125,9 @@ failed:
 """
 """`count` counts how often each block is run, `nested` does so ten times for a block, `held` once the
 first of all counts is no longer 0; `meet` waits until as many blocks have begun as its first word says; `alone` holds
-the word of its thread's number, of as many as there are blocks, and says -1 where another thread holds it; `series` has
-jobs of few blocks, counted by `add`, and of many follow each other."""
+the word of its thread's number, of as many as the first word says, and says -1 where another thread holds it;
+`series` has jobs of few blocks, counted by `add`, and of many follow each other; `limited`
+has jobs of so many threads at most."""
 
 
 class Jobs:
@@ -134,6 +140,7 @@ class Jobs:
         self.module = compile_module(TEXT, pool.symbols)
         types = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
         self.run = ctypes.CFUNCTYPE(None, *types)(self.module.address("run"))
+        self.limited = ctypes.CFUNCTYPE(None, *types)(self.module.address("limited"))
         self.series = ctypes.CFUNCTYPE(None, *types)(self.module.address("series"))
 
     def counted(self, name: str, size: int, first: int, count: int, times: int = 1) -> list[int]:
@@ -181,14 +188,14 @@ def test_a_loop_in_a_parallel_loop_runs_on_the_thread_that_meets_it() -> None:
 
 
 def check_numbers() -> None:
-    """A thread has a number of its own in each job, and there are no more than blocks."""
+    """A thread has a number of its own in each job, and there are no more threads than the job may have."""
     here = jobs()
-    for count in (1, 2, 3, 9):
-        words = np.zeros(1 + count, np.int64)
-        for _ in range(100):
-            words[0] = count
-            here.run(here.module.address("alone"), words.ctypes.data, 0, count)
-            assert words.tolist() == [count] + [0] * count
+    for most in (1, 2, 3, 9):
+        words = np.zeros(1 + most, np.int64)
+        for count in 50 * (1, most, 4 * most):
+            words[0] = most
+            here.limited(here.module.address("alone"), words.ctypes.data, most, count)
+            assert words.tolist() == [most] + [0] * most
 
 
 def test_many_threads_may_call() -> None:
