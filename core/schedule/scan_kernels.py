@@ -9,7 +9,8 @@
    fits it: their corrections lose 64² · u² at most, which is nothing beside u, and taking over waits for 40 cycles.
    16 to 256 take the same time (docs/decisions/0019).
 3. Narrow floats are combined in f32, and rounded where they are stored.
-4. Threads share rows, or columns.
+4. Rows that are combined element by element go four at a time.
+5. Threads share rows, or columns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from typing import Final, TypeGuard
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.build import KernelBuilder
 from ..kernels.indices import IndexSum
+from ..kernels.loops import body_of, loops_of
 from ..kernels.pairs import add_exactly, corrected, normalized
+from ..kernels.split import split
+from ..kernels.unroll import unroll_and_jam
 from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
 from ..ops.casting import DataTypeCast
@@ -34,6 +38,10 @@ from .target import Target
 
 _BATCH: Final = 64
 """Blocks of a running sum before the total takes over what fits it."""
+
+
+_TOGETHER: Final = 4
+"""Rows whose totals go along the axis side by side: each step of a row waits for the one before."""
 
 
 def write_scan_kernels(block: Block, target: Target) -> None:
@@ -94,6 +102,20 @@ class _ScanWriter:
                 _Column(self, row, IndexSum(whole, {}), width, left % width).write()
 
         self._repeat(outer, 1, grains[0], write_row)
+        if (
+            inner == 1
+            and outer >= _TOGETHER
+            and not scan_block(self.op.combinator, self.type.dtype)
+        ):
+            self._jam_rows()
+
+    def _jam_rows(self) -> None:
+        """Several rows in the loop along the axis, so that none waits for itself alone."""
+        block = self.build.block
+        (rows,) = loops_of(block)
+        made = split(block, rows, _TOGETHER)
+        aliases = [(self.source, self.result)]
+        unroll_and_jam(body_of(made.outer), made.inner, aliases=aliases)
 
     def _repeat(
         self, extent: int, step: int, grain: int, write: Callable[[IndexSum], None]
