@@ -23,7 +23,7 @@ from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
 from .ops import is_one_product, sizes_of
 from .product_plans import LEAST_ROWS, plan_product
-from .prologues import inline_prologues, turn_prologues
+from .prologues import has_prologue, inline_prologues, turn_prologues
 from .switches import is_enabled
 from .target import Target
 
@@ -76,7 +76,7 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
         a.dtype in (F32, F64)
         and n > 1
         and (m >= LEAST_ROWS or not product.op.transpose_b)
-        and (m > 1 or _is_wide(b, target))
+        and (m > 1 or _is_wide(b, target) or has_prologue(product.operands[1], target))
         and 0 < k <= MOST_SUMMED
         and product.result.tensor.size > 0
     )

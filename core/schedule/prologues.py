@@ -26,14 +26,17 @@ def inline_prologues(b: Builder, made: Sequence[Value], target: Target) -> None:
     kernel = base_of(made[0]).producer
     assert kernel is not None and is_kernel(kernel)
     for position in range(2):
-        nest = _prologue_of(kernel.operands[position], target)
-        if (
-            nest is not None
-            and is_inlined(nest.op, nest.regions[0].entry)
-            and inline_producer(kernel, position, nest)
-        ):
+        operand = kernel.operands[position]
+        nest = _prologue_of(operand, target) if has_prologue(operand, target) else None
+        if nest is not None and inline_producer(kernel, position, nest):
             b.block.instructions.remove(nest)
             nest.drop_all_references()
+
+
+def has_prologue(operand: Value, target: Target) -> bool:
+    """Whether what makes an operand can be computed where it is loaded."""
+    nest = _prologue_of(operand, target)
+    return nest is not None and is_inlined(nest.op, nest.regions[0].entry)
 
 
 def turn_prologues(b: Builder, product: Instruction[MatrixProduct], target: Target) -> None:
