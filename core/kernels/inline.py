@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
 from ..ir.surgery import clone_instructions
@@ -27,18 +28,16 @@ from .loops import apply_op, body_of, inside
 from .ops import Kernel, LoadAt, body_nanoseconds, executed
 from .products import is_epilogue
 
-_MOST_AGAIN = 0.03
+_MOST_AGAIN: Final = 0.03
 """The part of a kernel's time that elements may take which are computed again, instead of once and stored."""
 
-
-_MOST_ALONE = 0.125
+_MOST_ALONE: Final = 0.125
 """The part of it that may be computed one by one, and not in vectors."""
 
 
 def is_inlined(nest: Nest, body: Block) -> bool:
     """Whether a nest makes one tensor, element by element, of what its operands have side by side."""
     rank = len(nest.extents)
-    last = rank - 1
     return (
         len(nest.accesses) > 0
         and len(nest.outputs) == 1
@@ -46,7 +45,7 @@ def is_inlined(nest: Nest, body: Block) -> bool:
         and nest.outputs[0].type.shape == nest.extents
         and not any(argument.uses for argument in body.arguments[:rank])
         and all(isinstance(i.op, Pointwise | Literal) for i in body.instructions[:-1])
-        and all(_is_side_by_side(access.indices, last) for access in nest.accesses)
+        and all(_is_side_by_side(access.indices, rank - 1) for access in nest.accesses)
     )
 
 
@@ -72,9 +71,8 @@ def inline_producer(kernel: Instruction[Kernel], position: int, nest: Instructio
     times = {one: count for count, one in executed(kernel)}
     computed = sum(times[access.instruction] * access.touched for access in loads)
     times_again = computed / operands[position].tensor.size - 1
-    lanes = max(
-        [1, *(access.lanes for access in loads)]
-    )  # a nest counts each operation as one of its own
+    # a nest counts operations of elements, a kernel those of vectors
+    lanes = max([1, *(access.lanes for access in loads)])
     again = times_again * nest.op.nanoseconds(nest) / lanes
     alone = sum(times[access.instruction] for access in loads if not access.lanes)
     if (
