@@ -28,17 +28,21 @@ LEAST_MATRIX: Final = 64
 """Elements of a matrix below which it stays in registers, and a row of a product is as soon computed as stored."""
 
 
-def is_turned_for_products(instruction: Instruction) -> bool:
-    """Whether it turns a matrix that only large products read, as their first operand: they read it either way.
+_LARGE: Final = 1 << 20
+"""Bytes of a second operand that products pack in any case: the second cache of a core."""
 
-    The second one would be packed for each of them.
+
+def is_turned_for_products(instruction: Instruction) -> bool:
+    """Whether it turns a matrix that only large products read: they read their first operand either way.
+
+    The second one would be packed for each of them, as a large one is in any case.
     """
     if not isinstance(instruction.op, Transpose) or instruction.result.tensor.rank != 2:
         return False
     turned = instruction.result
     return all(
         isinstance(user.op, Dot)
-        and user.operands[1] is not turned
+        and (user.operands[1] is not turned or turned.tensor.bytes >= _LARGE)
         and user.operands[1].tensor.rank == 2
         and turned.tensor.size * user.operands[1].tensor.shape[1] >= BLAS_WORK
         for user in turned.uses

@@ -189,7 +189,7 @@ def _schedule_block(
     moves = () if body.is_condition else _moves(body)
     _take_own_outputs(body.block, replaced, moves, target)
     write_row_blocks(body.block, target)
-    write_product_kernels(body.block, target)
+    write_product_kernels(body.block, target, {x for x in replaced if x is not None})
     write_scan_kernels(body.block, target)
     write_row_kernels(body.block, target)
     _join_axes(body.block)

@@ -7,7 +7,7 @@ element by element, is its *epilogue*; one that makes an operand for it alone, i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,30 +37,68 @@ _LEAST_VECTOR: Final = 32
 """Bytes of a vector register from which kernels are faster than a BLAS; where there is none, any kernel is."""
 
 
-def write_product_kernels(block: Block, target: Target) -> None:
-    """Replace the matrix products of a block, with their epilogues, by kernels."""
+def write_product_kernels(
+    block: Block, target: Target, replaced: Collection[Value] = frozenset()
+) -> None:
+    """Replace the matrix products of a block, with their epilogues, by kernels.
+
+    `replaced` are the arguments whose buffers results may lie in.
+    """
     waiting: dict[Instruction, tuple[Instruction, Epilogue]] = {}
+    written: set[Instruction] = set()
     old, block.instructions = block.instructions, []
+    positions = {instruction: n for n, instruction in enumerate(old)}
     b = Builder(block)
+
+    def write(product: Instruction, epilogue: Epilogue | None) -> None:
+        made = _write(b, product, epilogue, target)
+        (product if epilogue is None else epilogue.nest).replace_with(*made)
+        if epilogue is not None:
+            product.drop_all_references()
+        inline_prologues(b, made, target)
+
     for instruction in old:
         b.location = instruction.location
         if is_product(instruction) and is_kernel_product(instruction, target):
             turn_prologues(b, instruction, target)
             found = epilogue_of(instruction)
             if found is None or found.nest in waiting:
-                made = _write(b, instruction, None, target)
-                instruction.replace_with(*made)
-                inline_prologues(b, made, target)
+                write(instruction, None)
+            elif _comes_early(found, positions[instruction], positions, replaced):
+                b.location = found.nest.location
+                write(instruction, found)
+                written.add(found.nest)
             else:
                 waiting[found.nest] = instruction, found
         elif instruction in waiting:
-            product, epilogue = waiting[instruction]
-            made = _write(b, product, epilogue, target)
-            instruction.replace_with(*made)
-            product.drop_all_references()
-            inline_prologues(b, made, target)
-        else:
+            write(*waiting[instruction])
+        elif instruction not in written:
             block.instructions.append(instruction)
+
+
+def _comes_early(
+    epilogue: Epilogue,
+    position: int,
+    positions: Mapping[Instruction, int],
+    replaced: Collection[Value],
+) -> bool:
+    """Whether a product at a position is to be a kernel there, and not where its epilogue is.
+
+    So that its operands may be given up: those of the gradients of a network, say, whose weights are all updated at the
+    end.  What is made has to have a place of its own, as results have, and not that of something that others read.
+    """
+    nest = epilogue.nest
+
+    def is_later(one: Instruction | None) -> bool:
+        return one is not None and positions.get(one, -1) > position
+
+    others = [x for n, x in enumerate(nest.operands) if n != epilogue.position]
+    kept = (base for x in others if (base := base_of(x)) in replaced or base.producer is not None)
+    return (
+        all(user.op.is_terminator for result in nest.results for user in result.uses)
+        and not any(is_later(x.producer) for x in others)
+        and not any(is_later(user) for x in kept for user in x.uses if user is not nest)
+    )
 
 
 def is_kernel_product(product: Instruction, target: Target) -> bool:

@@ -100,6 +100,7 @@ def test_a_matrix_that_large_products_read_turned_stays() -> None:
         "%p = dot %v: <20 x 40 x f32>, %t: <40 x 30 x f32>",
         "%w = dot %p: <20 x 30 x f32>, %x: <30 x 40 x f32>",
     )
+    left_alone(second.replace("30 x", "9000 x"))  # which is packed for each product in any case
     small = first.replace("x 20 x", "x 2 x")
     used = first.replace("%p = dot %t", "%e = exp %t: <40 x 30 x f32>\n        %p = dot %e")
     for text in (second, small, used):

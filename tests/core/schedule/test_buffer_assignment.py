@@ -40,7 +40,7 @@ from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import idle_outputs
 from nnkit.core.schedule.arena import aligned
 from nnkit.core.schedule.live_ranges import may_overwrite
-from nnkit.core.schedule.plan import arena_bytes, schedule
+from nnkit.core.schedule.plan import arena_bytes, schedule, scratch_bytes
 from nnkit.core.schedule.target import Target
 from nnkit.core.stage import Stage
 from nnkit.core.types import F32, I64, TensorType
@@ -67,12 +67,34 @@ def span(place: Place, value: Value) -> tuple[str, int, int]:
     return "arena", place.offset, place.offset + value.tensor.bytes
 
 
+def check_scratch(function: Function) -> None:
+    """Raises AssertionError when an instruction works where something lies that is needed."""
+    where = places(function)
+    order = list(function.entry.instructions)
+    born = {result: t for t, instruction in enumerate(order) for result in instruction.results}
+    dies = {base_of(x): t for t, instruction in enumerate(order) for x in instruction.operands}
+    for t, instruction in enumerate(order):
+        sizes = scratch_bytes(instruction.op, instruction)
+        rooms = [
+            (f"output {place.offset}", 0, size)
+            if place.space == "output"
+            else ("arena", place.offset, place.offset + size)
+            for place, size in zip(instruction.placement.scratch, sizes, strict=True)
+        ]
+        for number, room in enumerate(rooms):
+            assert not any(overlap(room, other) for other in rooms[:number])
+            for value, place in where.items():
+                is_there = born[value] <= t <= dies.get(value, born[value])
+                assert not (is_there and overlap(room, span(place, value)))
+
+
 def overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
     return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]
 
 
 def check_memory(function: Function) -> None:
     """Raises AssertionError when a value is overwritten while somebody needs it."""
+    check_scratch(function)
     where = places(function)
     order = [i for i in function.entry.instructions if not isinstance(i.op, Literal | ShapeCast)]
     born = {result: t for t, instruction in enumerate(order) for result in instruction.results}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from nnkit.core.ir import HEADER_BYTES, Builder, Value
 from nnkit.core.ir.placement import Place, output
-from nnkit.core.ops import Add, Cholesky, Dot, Multiply
+from nnkit.core.kernels.ops import Kernel
+from nnkit.core.ops import Add, Cholesky, Dot, Multiply, Transpose
 from nnkit.core.schedule.idle_outputs import LEAST_BYTES, IdleOutput, IdleOutputs
 from nnkit.core.schedule.plan import arena_bytes
+from nnkit.core.schedule.target import Target
 from nnkit.core.types import BOOL, F32, F64, TensorType
 from tests.core.compute.building import f32, module_of
 
@@ -76,6 +78,43 @@ def test_of_values_in_a_row_those_lie_in_the_output_that_leave_one_buffer() -> N
         assert arena_bytes(function) - HEADER_BYTES == 128 * 128 * 4
         inside = [place for place in places(function).values() if place.space == "output"]
         assert len(inside) == 1 + count // 2
+
+
+FUSED = Target(vector_bytes=64, registers=32, fma=True, threads=3)
+
+
+def test_what_threads_share_lies_in_an_output_that_is_not_made_yet() -> None:
+    """The gradient by the weights turns a matrix, and comes first: that by the input has room for it."""
+
+    def build(b: Builder, x: Value, w: Value, g: Value) -> list[Value]:
+        turned = b.emit(Transpose((1, 0)), x)
+        return [b.emit(Dot(), g, b.emit(Transpose((1, 0)), w)), b.emit(Dot(), turned, g)]
+
+    function = scheduled(module_of(build, f32(256, 3136), f32(3136, 512), f32(256, 512)), FUSED)
+    check_memory(function)
+    first, second = (i for i in function.entry.instructions if i.op.name == "kernel")
+    assert first.placement.results == (output(1),)
+    assert output(0) in first.placement.scratch and output(1) not in first.placement.scratch
+    assert all(place.space == "arena" for place in second.placement.scratch)
+    assert isinstance(second.op, Kernel)
+    assert max(second.op.copies) == FUSED.threads
+
+
+def test_a_product_is_made_before_the_place_of_its_epilogue_so_that_its_operands_die() -> None:
+    """Updates of all weights stand at the end; of each, the product is made where its operands are."""
+
+    def build(b: Builder, *weights: Value) -> list[Value]:
+        products: list[Value] = []
+        x = weights[0]
+        for _ in weights:
+            x = b.emit(Cholesky(), x)
+            products.append(b.emit(Dot(), x, x))
+        return [b.emit(Add(), w, y) for w, y in zip(weights, products, strict=True)]
+
+    function = scheduled(module_of(build, *[f32(300, 300)] * 5), FUSED)
+    check_memory(function)
+    names = [i.op.name for i in function.entry.instructions]
+    assert names == ["cholesky", "kernel"] * 5 + ["return"]
 
 
 def test_a_value_that_is_read_with_a_result_does_not_lie_there() -> None:
