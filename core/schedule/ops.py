@@ -184,15 +184,19 @@ def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
 class ScheduledArgSort(ArgSort):
     """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by counting.
 
-    Its scratch buffer is for what one row is sorted in (`schedule.sorting`).
+    Its scratch buffer is for what one row is sorted in (`schedule.sorting`).  With a `grain`, threads share the rows,
+    so many at a time, and no more of them than there are `copies` of that.
     """
 
     name: ClassVar[str] = "scheduledArgSort"
     syntax: ClassVar[str] = (
-        ArgSort.syntax.replace("argSort", "scheduledArgSort", 1) + " [digit {digit}]"
+        ArgSort.syntax.replace("argSort", "scheduledArgSort", 1)
+        + " [digit {digit}] [parallel {grain}] [private {copies}]"
     )
     stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     digit: int = 0
+    grain: int = 0
+    copies: int = 1
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ from .row_kernels import write_row_kernels
 from .scan_kernels import write_scan_kernels
 from .scratch_first import order_by_scratch
 from .small_kernels import merge_small_kernels
-from .sorting import digit_of, sort_layout
+from .sorting import digit_of, shared_rows, sort_layout
 from .streams_ahead import fetch_streams
 from .summation import product_chunk
 from .switches import is_enabled
@@ -136,7 +136,7 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
             m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
             return (2 * aligned(m * n * instruction.result.tensor.dtype.bytes),)
         case ScheduledArgSort():
-            return (sort_layout(op, instruction.operands[0].tensor).bytes,)
+            return (op.copies * sort_layout(op, instruction.operands[0].tensor).bytes,)
         case _:
             return tuple(map(aligned, op.scratch(instruction)))
 
@@ -210,7 +210,7 @@ def _schedule_block(
         [base_of(value) for value in results.values],
         [base for base in results.replaced if base is not None],
     )
-    ops = [_decided(instruction) for instruction in instructions]
+    ops = [_decided(instruction, target) for instruction in instructions]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
@@ -293,15 +293,15 @@ def _without_lapack(instruction: Instruction) -> NNKitError:
     )
 
 
-def _decided(instruction: Instruction) -> Op:
+def _decided(instruction: Instruction, target: Target) -> Op:
     """The op with what the schedule decides of it."""
     match instruction.op:
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))
             return Gemm(transpose_a, transpose_b, product_chunk(*sizes))
-        case ArgSort(axis, descending):
-            return ScheduledArgSort(
-                axis, descending, digit_of(instruction.operands[0].tensor, axis)
-            )
+        case ArgSort(axis, descending) as sort:
+            type = instruction.operands[0].tensor
+            grain, copies = shared_rows(sort, instruction, target.threads)
+            return ScheduledArgSort(axis, descending, digit_of(type, axis), grain, copies)
         case op:
             return op

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ..ir import Instruction
+from ..ops.sorting import ArgSort
 from ..types import BOOL, DType, TensorType
 from .arena import aligned
 from .ops import ScheduledArgSort
+from .shared_loops import share_rows
 
 _DIGIT, _WIDE_DIGIT = 8, 11
 """Bits of a digit of shorter and of longer rows: the places of 8 are made in no time, 11 have a pass less to go for f32
@@ -64,6 +67,14 @@ def digit_of(type: TensorType, axis: int) -> int:
     if extent < (_LONG if key_bits <= _HALF else _LONG_OF_WIDE):
         return 0
     return min(_DIGIT if extent < _LONGER else _WIDE_DIGIT, key_bits)
+
+
+def shared_rows(op: ArgSort, sort: Instruction, threads: int) -> tuple[int, int]:
+    """How many rows a thread sorts at a time, 0 if one sorts all, and how many threads have room for a row."""
+    type = sort.operands[0].tensor
+    rows = type.size // max(type.shape[op.axis], 1)
+    (grain,) = share_rows((rows,), op.nanoseconds(sort))
+    return grain, max(1, min(threads, -(-rows // grain))) if grain else 1
 
 
 def _key_bits(dtype: DType) -> int:

@@ -35,7 +35,7 @@ Instruction
 Nest       26. the body takes the coordinates and a scalar per operand
            27. the body consists of scalar elementwise ops and literals, and yields one scalar per output
            28. an index that is read comes from an operand of integers, which for an access stands earlier
-Schedule   29. sorts have digits, and a scratch buffer
+Schedule   29. sorts have digits, and a scratch buffer for each thread
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
            31. the BLAS has the element type of a product
 Stage      32. after stage raw every derivative has its body, every function a single block and no rules

@@ -84,6 +84,8 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
         case ScheduledArgSort() as op:
             if op.digit < 0 or len(placement.scratch) != 1:
                 yield f"{len(placement.scratch)} scratch buffers for a sort by digits of {op.digit} bits"
+            if op.grain < 0 or op.copies < 1:
+                yield f"{op.copies} threads cannot sort {op.grain} rows at a time"
         case _:
             pass
     first = 0 if is_body else HEADER_BYTES

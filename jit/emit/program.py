@@ -344,7 +344,10 @@ _OF_KERNELS: Final = "nounwind noinline"
 
 
 def _write_argsort(k: FunctionEmitter, instruction: Instruction[ScheduledArgSort]) -> None:
-    write_argsort(k.w, instruction.op, instruction.operands[0].tensor, k.bases(instruction))
+    op, type = instruction.op, instruction.operands[0].tensor
+    parallel = _parallel_loops(k.shared) if op.grain else None
+    work = op.nanoseconds(instruction)
+    write_argsort(k.w, op, type, k.bases(instruction), parallel, work)
 
 
 def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:

@@ -25,28 +25,64 @@ from ...core.types import DType, TensorType
 from .element_access import element_address, offset_bytes
 from .fill import write_zeros
 from .indices import multiply_constant
+from .parallel import ParallelLoops
 from .values import ZMM_BYTES, LLVMType, llvm_type
-from .writer import I32, I64, FunctionWriter, Register, constant, constants
+from .writer import I8, I32, I64, FunctionWriter, Register, constant, constants
 
 _INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
 """The bits of +∞: those of larger magnitudes are NaNs."""
 
 
 def write_argsort(
-    w: FunctionWriter, op: ScheduledArgSort, type: TensorType, bases: Sequence[Register]
+    w: FunctionWriter,
+    op: ScheduledArgSort,
+    type: TensorType,
+    bases: Sequence[Register],
+    parallel: ParallelLoops | None = None,
+    nanoseconds: float = 0.0,
 ) -> None:
-    """Write the sort of an operand of `type`; `bases` are its address, the result's and that of the scratch buffer."""
+    """Write the sort of an operand of `type`; `bases` are its address, the result's and that of the scratch buffer.
+
+    It takes so long; threads share its rows by `parallel`.
+    """
     if type.size == 0:
         return
-    source, target, scratch = bases
     layout = sort_layout(op, type)
-    outer, inner = prod(type.shape[: op.axis]), prod(type.shape[op.axis + 1 :])
-    zero, one = constant(I64, 0), constant(I64, 1)
-    with (
-        w.loop(zero, constant(I64, outer), one, hint="sort") as rows,
-        w.loop(zero, constant(I64, inner), one) as columns,
-    ):
-        first = w.add(multiply_constant(w, rows.index, type.shape[op.axis] * inner), columns.index)
+    rows = type.size // type.shape[op.axis]
+    if parallel is None or not 0 < op.grain < rows:
+        _write_rows(w, op, type, bases, constant(I64, 0), constant(I64, rows))
+        return
+
+    def block(
+        w: FunctionWriter, given: Sequence[Register], number: Register, thread: Register
+    ) -> None:
+        source, target, scratch = given
+        own = element_address(w, scratch, I8, multiply_constant(w, thread, layout.bytes))
+        first = multiply_constant(w, number, op.grain)
+        stop = w.smin(w.add(first, constant(I64, op.grain)), constant(I64, rows))
+        _write_rows(w, op, type, (source, target, own), first, stop)
+
+    blocks = -(-rows // op.grain)
+    parallel.write(w, blocks, bases, block, nanoseconds=nanoseconds, threads=op.copies)
+
+
+def _write_rows(
+    w: FunctionWriter,
+    op: ScheduledArgSort,
+    type: TensorType,
+    bases: Sequence[Register],
+    begin: Register,
+    end: Register,
+) -> None:
+    """The sorts of some rows: the elements of one lie as far apart as those behind the axis are many."""
+    source, target, scratch = bases
+    layout, inner = sort_layout(op, type), prod(type.shape[op.axis + 1 :])
+    with w.loop(begin, end, constant(I64, 1), hint="sort") as rows:
+        first = multiply_constant(w, rows.index, type.shape[op.axis])
+        if inner > 1:
+            outer = w.value(I64, f"udiv i64 {rows.index.text}, {inner}")
+            column = w.sub(rows.index, multiply_constant(w, outer, inner))
+            first = w.add(multiply_constant(w, outer, type.shape[op.axis] * inner), column)
         row = _Row(w, op, type, layout, inner, _word_type(layout), scratch)
         if op.digit:
             row.write_words(source, first)
