@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
-from ..ir.surgery import clone_instructions
+from ..ir.surgery import clone_instructions, walk_blocks
 from ..lazy_dataclass import dataclass
 from ..ops.forms import Pointwise
 from ..ops.literal import Literal
@@ -24,7 +24,7 @@ from ..ops.nest import Affine, Nest
 from ..ops.reduction import Broadcast
 from ..types import PointerType, TensorType
 from .indices import BufferAccess, IndexSum, access_of, maps_of
-from .loops import apply_op, body_of, inside
+from .loops import apply_op
 from .ops import Kernel, LoadAt, body_nanoseconds, executed
 from .products import is_epilogue
 
@@ -63,11 +63,13 @@ def inline_producer(kernel: Instruction[Kernel], position: int, nest: Instructio
     """
     block, operands = kernel.regions[0].entry, kernel.operands
     buffer = block.arguments[position]
-    loads = [
-        access
-        for one in inside(block)
+    found = [
+        (inner, access)
+        for inner in walk_blocks(kernel.regions[0])
+        for one in inner.instructions
         if (access := access_of(one)) is not None and access.buffer is buffer
     ]
+    loads = [access for _, access in found]
     times = {one: count for count, one in executed(kernel)}
     computed = sum(times[access.instruction] * access.touched for access in loads)
     times_again = computed / operands[position].tensor.size - 1
@@ -82,8 +84,8 @@ def inline_producer(kernel: Instruction[Kernel], position: int, nest: Instructio
     ):
         return False
     read = [Value(PointerType(x.tensor), x.name) for x in nest.operands]
-    for access in loads:
-        _Inlined(access, nest, read).write(_block_of(block, access.instruction))
+    for inner, access in found:
+        _Inlined(access, nest, read).write(inner)
     first = len(operands)
     block.arguments[position : position + 1] = read[:1]
     block.arguments[first:first] = read[1:]
@@ -93,15 +95,6 @@ def inline_producer(kernel: Instruction[Kernel], position: int, nest: Instructio
     kept = tuple((x, y) for x, y in kernel.op.overwriting if x != position)
     kernel.op = replace(kernel.op, overwriting=kept)
     return True
-
-
-def _block_of(outer: Block, instruction: Instruction) -> Block:
-    """The body that an instruction stands in, of those inside of a block."""
-    pending = [outer]
-    while instruction not in pending[-1].instructions:
-        block = pending.pop()
-        pending[:0] = [body_of(one) for one in block.instructions if one.regions]
-    return pending[-1]
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ def add_compensated(build: KernelBuilder, total: Value, rest: Value, x: Value) -
     Source: Knuth, TAOCP 2, 4.2.2; Dekker 1971, "A floating-point technique for extending the available precision",
     add2.
     """
-    following, cut = add_exactly(build, total, x)
+    following, cut = two_sum(build, total, x)
     return normalized(build, following, _add(build, cut, rest))
 
 
-def add_exactly(build: KernelBuilder, total: Value, x: Value) -> tuple[Value, Value]:
-    """A sum, and what rounding cuts off from it."""
+def two_sum(build: KernelBuilder, total: Value, x: Value) -> tuple[Value, Value]:
+    """A sum, and what rounding cuts off from it: Knuth's TwoSum."""
     following = _add(build, total, x)
     part = _subtract(build, following, total)
     cut = _subtract(build, total, _subtract(build, following, part))

@@ -21,7 +21,8 @@ vector there lies in two: smaller values are read from the nearest cache, where 
 
 
 LEAST_SCRATCH: Final = 512 * 1024
-"""The same of the buffers that kernels work with: they are read often, and the most of them is as near as the arena."""
+"""The same of the buffers that kernels work with: they are read often, so that vectors in two lines cost more than the
+room of smaller ones."""
 
 
 @dataclass(frozen=True, order=True)

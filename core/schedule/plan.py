@@ -48,7 +48,6 @@ from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield, is_nest
 from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
-from ..types import TensorType
 from .arena import aligned
 from .block_groups import fold_row_groups, group_in_blocks
 from .blocks_ahead import outputs_ahead
@@ -78,7 +77,7 @@ from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .scan_kernels import write_scan_kernels
-from .scratch_first import order_by_scratch
+from .scratch_first import order_by_scratch, shared_buffers
 from .small_kernels import merge_small_kernels
 from .sorting import digit_of, shared_rows, sort_layout
 from .streams_ahead import fetch_streams
@@ -143,10 +142,7 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
 
 def _scratch(op: Op, instruction: Instruction) -> list[Scratch]:
     """The buffers that it works with; what threads of a kernel share of them may lie in an output."""
-    shared: dict[int, TensorType] = {}
-    if isinstance(op, Kernel):
-        pairs = enumerate(zip(op.using, op.copies, strict=True))
-        shared = {n: t for n, (t, copies) in pairs if not copies and isinstance(t, TensorType)}
+    shared = shared_buffers(op) if isinstance(op, Kernel) else {}
     return [Scratch(size, shared.get(n)) for n, size in enumerate(scratch_bytes(op, instruction))]
 
 

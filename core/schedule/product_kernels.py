@@ -37,9 +37,7 @@ _LEAST_VECTOR: Final = 32
 """Bytes of a vector register from which kernels are faster than a BLAS; where there is none, any kernel is."""
 
 
-def write_product_kernels(
-    block: Block, target: Target, replaced: Collection[Value] = frozenset()
-) -> None:
+def write_product_kernels(block: Block, target: Target, replaced: Collection[Value]) -> None:
     """Replace the matrix products of a block, with their epilogues, by kernels.
 
     `replaced` are the arguments whose buffers results may lie in.

@@ -26,8 +26,7 @@ def inline_prologues(b: Builder, made: Sequence[Value], target: Target) -> None:
     kernel = base_of(made[0]).producer
     assert kernel is not None and is_kernel(kernel)
     for position in range(2):
-        operand = kernel.operands[position]
-        nest = _prologue_of(operand, target) if has_prologue(operand, target) else None
+        nest = _inlined_prologue(kernel.operands[position], target)
         if nest is not None and inline_producer(kernel, position, nest):
             b.block.instructions.remove(nest)
             nest.drop_all_references()
@@ -35,8 +34,7 @@ def inline_prologues(b: Builder, made: Sequence[Value], target: Target) -> None:
 
 def has_prologue(operand: Value, target: Target) -> bool:
     """Whether what makes an operand can be computed where it is loaded."""
-    nest = _prologue_of(operand, target)
-    return nest is not None and is_inlined(nest.op, nest.regions[0].entry)
+    return _inlined_prologue(operand, target) is not None
 
 
 def turn_prologues(b: Builder, product: Instruction[MatrixProduct], target: Target) -> None:
@@ -69,6 +67,12 @@ def _prologue_of(operand: Value, target: Target) -> Instruction[Nest] | None:
     read = sum(x.tensor.bytes for x in dict.fromkeys(nest.operands))
     is_worth = target.near_l2_bytes <= operand.tensor.bytes and read <= 2 * operand.tensor.bytes
     return nest if operand.has_one_use and is_worth and nest.operands else None
+
+
+def _inlined_prologue(operand: Value, target: Target) -> Instruction[Nest] | None:
+    """The same, if it makes each element of what lies side by side."""
+    nest = _prologue_of(operand, target)
+    return nest if nest is not None and is_inlined(nest.op, nest.regions[0].entry) else None
 
 
 def _turned(b: Builder, nest: Instruction[Nest]) -> Value | None:

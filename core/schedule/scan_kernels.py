@@ -23,7 +23,7 @@ from ..ir import Block, Builder, Instruction, Value
 from ..kernels.build import KernelBuilder
 from ..kernels.indices import IndexSum
 from ..kernels.loops import body_of, loops_of
-from ..kernels.pairs import add_exactly, corrected, normalized
+from ..kernels.pairs import corrected, normalized, two_sum
 from ..kernels.split import split
 from ..kernels.unroll import unroll_and_jam
 from ..kernels.vectorise import COMBINING
@@ -164,12 +164,11 @@ class _Column:
     def _write_steps(self, extent: int) -> None:
         """One element after the other."""
         scan = self.scan
-        combine = COMBINING[scan.op.combinator]
         identity = self._constant(scan.op.combinator.identity(scan.type.dtype))
         with scan.build.loop(extent, carrying=[identity]) as loop:
             (total,) = loop.carried
             at = IndexSum(0, {loop.index: 1})
-            joined = scan.build.emit_typed(combine, total.tensor, total, self._load(at))
+            joined = self._combined(total, self._load(at))
             self._store(total if scan.op.exclusive else joined, at)
             loop.yields(joined)
 
@@ -190,15 +189,15 @@ class _Column:
         for number in range(count):
             at = start.plus(number)
             value = self._load(at)
-            joined = value if inner is None else self._add(inner, value)
+            joined = value if inner is None else self._combined(inner, value)
             shown = inner if scan.op.exclusive else joined
-            self._store(before if shown is None else self._add(before, shown), at)
+            self._store(before if shown is None else self._combined(before, shown), at)
             inner = joined
         assert inner is not None
-        total, cut = add_exactly(scan.build, total, inner)
-        return total, self._add(rest, cut)
+        total, cut = two_sum(scan.build, total, inner)
+        return total, self._combined(rest, cut)
 
-    def _add(self, x: Value, y: Value) -> Value:
+    def _combined(self, x: Value, y: Value) -> Value:
         return self.scan.build.emit_typed(COMBINING[self.scan.op.combinator], x.tensor, x, y)
 
     @property

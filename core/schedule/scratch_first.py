@@ -11,6 +11,7 @@ matrix (`kernels.turned`) for which the first one's output is room, as long as t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
@@ -28,12 +29,13 @@ def order_by_scratch(
     found = list(instructions)
     if not is_enabled("idle-outputs"):
         return found
+    results, others = set(returned), set(replaced)
     last_reads = {base_of(x): one for one in found for x in one.operands}
     for position in range(1, len(found)):
         at = position
         while at and _pays(found[at - 1], found[at]):
             first, second = found[at - 1], found[at]
-            if not _may_change(first, second, last_reads, returned, replaced):
+            if not _may_change(first, second, last_reads, results, others):
                 break
             found[at - 1], found[at] = second, first
             at -= 1
@@ -41,37 +43,39 @@ def order_by_scratch(
 
 
 def _pays(first: Instruction, second: Instruction) -> bool:
-    """Whether the second one needs more room that the results of the first one have."""
+    """Whether the second one needs more room than the first one, which the results of that have."""
     if not (is_kernel(first) and is_kernel(second)):
         return False
-    needed = shared_bytes(second.op)
+    needed = _shared_bytes(second.op)
     rooms = (result.tensor.bytes for result in first.results)
-    return needed >= LEAST_SCRATCH and shared_bytes(first.op) < needed <= max(rooms, default=0)
+    return needed >= LEAST_SCRATCH and _shared_bytes(first.op) < needed <= max(rooms, default=0)
 
 
-def shared_bytes(kernel: Kernel) -> int:
-    """The largest of the buffers that all threads of a kernel work with."""
-    pairs = zip(kernel.using, kernel.copies, strict=True)
-    return max(
-        (t.bytes for t, copies in pairs if not copies and isinstance(t, TensorType)), default=0
-    )
+def shared_buffers(kernel: Kernel) -> dict[int, TensorType]:
+    """The buffers that all threads of a kernel work with, by their numbers among those it uses."""
+    pairs = enumerate(zip(kernel.using, kernel.copies, strict=True))
+    return {n: t for n, (t, copies) in pairs if not copies and isinstance(t, TensorType)}
+
+
+def _shared_bytes(kernel: Kernel) -> int:
+    return max((type.bytes for type in shared_buffers(kernel).values()), default=0)
 
 
 def _may_change(
     first: Instruction,
     second: Instruction,
     last_reads: dict[Value, Instruction],
-    returned: Collection[Value],
-    replaced: Collection[Value],
+    returned: AbstractSet[Value],
+    replaced: AbstractSet[Value],
 ) -> bool:
     """Whether the two may change places, and nothing lives longer in the arena then."""
     made = {*first.results, *second.results}
     read = {base_of(x) for x in first.operands}
     return (
-        made <= {*returned}
+        made <= returned
         and made.isdisjoint(base_of(x) for x in second.operands)
         # what the first one reads is read by others later, or nobody's room
-        and not any(x.producer is not None and last_reads[x] is first for x in read - {*returned})
+        and not any(x.producer is not None and last_reads[x] is first for x in read - returned)
         and read.isdisjoint(replaced)
         and not _overwrites(second, read)
         and not (_fails(first) and _fails(second))

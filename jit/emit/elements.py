@@ -135,14 +135,6 @@ def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
     return w.fpext(w.fptrunc(value, _NARROW[dtype.name]), "float")
 
 
-def identity(combinator: Combinator, dtype: DType, lanes: int = 1) -> Register:
-    """The combinator's identity as a constant."""
-    if dtype.kind == "boolean":
-        value = combinator in (Combinator.MULTIPLY, Combinator.MIN, Combinator.AND)
-        return constant(register_type(dtype, lanes), int(value))
-    return element(dtype, combinator.identity(dtype), lanes)
-
-
 def combine(
     w: FunctionWriter, combinator: Combinator, dtype: DType, total: Register, x: Register
 ) -> Register:

@@ -78,3 +78,20 @@ def test_chains_of_functions_stay_right(
     without = staged(chain)
     np.testing.assert_array_equal(np.asarray(without(x)), wanted)
     assert without.asm(x) != code
+
+
+def test_what_stays_the_same_in_a_loop_is_computed_in_it_without_hoist(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(5)
+    w, h = rng.normal(size=(40, 40)), rng.normal(size=(8, 40))
+
+    def rounds(w: Matrix, h: Matrix) -> Matrix:
+        return nk.fori(0, 9, lambda _, h: nk.tanh(h @ nk.sin(w)), h)
+
+    with_all = staged(rounds)
+    wanted, code = np.asarray(with_all(w, h)), with_all.asm(w, h)
+    monkeypatch.setenv(VARIABLE, "hoist")
+    without = staged(rounds)
+    np.testing.assert_allclose(np.asarray(without(w, h)), wanted, rtol=1e-12)
+    assert without.asm(w, h) != code

@@ -109,8 +109,15 @@ def test_rule_29_sorts() -> None:
     def sort(b: Builder, x: Value) -> Value:
         return placed(b, ScheduledArgSort(0, digit=8), [x], output(0))
 
-    text = "0 scratch buffers for a sort by digits of 8 bits"
-    assert text in found(module_of(function(sort, X), stage=Stage.SCHEDULE))
+    def shared(b: Builder, x: Value) -> Value:
+        op = ScheduledArgSort(0, digit=8, grain=2, copies=0)
+        return placed(b, op, [x], output(0), arena(64))
+
+    for build, text in (
+        (sort, "0 scratch buffers for a sort by digits of 8 bits"),
+        (shared, "0 threads cannot sort 2 rows at a time"),
+    ):
+        assert text in found(module_of(function(build, X), stage=Stage.SCHEDULE))
 
 
 def test_rule_30_scratch() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, f64, i64
 from nnkit.core.errors import CheckError
+from nnkit.core.schedule.switches import VARIABLE
 from nnkit.jit.emit import parts
 from tests.programs import Program, programs
 
@@ -40,7 +41,8 @@ def chain(count: int) -> Any:
     return f
 
 
-def test_chains_of_calls_and_their_gradients_in_parts() -> None:
+def test_chains_of_calls_and_their_gradients_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And in one, where the switch says so."""
     whole, divided = chain(60), chain(60)
     x = np.linspace(0.1, 0.5, 5)
     expected = nk.gradient_dynamic(of=whole, wrt=(0,))(x)[0].numpy()
@@ -49,6 +51,8 @@ def test_chains_of_calls_and_their_gradients_in_parts() -> None:
         text = str(gradient.llvm(x))
         assert text.count("define internal i64 @kernel.part.") > 10
         np.testing.assert_array_equal(gradient(x)[0].numpy(), expected)
+        monkeypatch.setenv(VARIABLE, "parts")
+        assert "@kernel.part." not in str(nk.gradient_dynamic(of=chain(60), wrt=(0,)).llvm(x))
 
 
 def test_few_long_kernels_are_many_parts(pytestconfig: pytest.Config) -> None:
