@@ -63,8 +63,14 @@ CELLS = {"cell": scalar(F32), "counter": scalar(I64), "row": TensorType((2, 3), 
 TREE = "Choice"
 
 
+@dataclass
 class Inner(Draft):
-    """A body, or a block of a graph: it sees what is around it, and makes constants, never parameters."""
+    """A body, or a block of a graph: it sees what is around it, and makes constants, never parameters.
+
+    A body has some of its constants in the block `around` it, as passes leave them: all their uses may be in bodies.
+    """
+
+    around: Draft | None = None
 
     def fresh(self, type: Type) -> Value:
         elements = elements_of(type)
@@ -72,13 +78,17 @@ class Inner(Draft):
             assert isinstance(type, TupleType | StructType)
             return self.emit(Aggregate(type), *(self.value(element) for element in elements))
         assert isinstance(type, TensorType)
-        return self.emit(self.constant(type))
+        if self.around is None or self.flag():
+            return self.emit(self.constant(type))
+        value = self.around.emit(self.constant(type))
+        self.values.append(value)
+        return value
 
 
 def inside(draft: Draft, name: str) -> Inner:
     """A draft of a body that sees all that `draft` has."""
-    builder = Builder(Block(name=name))
-    return Inner(draft.draw, draft.module, draft.options, builder, list(draft.values))
+    builder, values = Builder(Block(name=name)), list(draft.values)
+    return Inner(draft.draw, draft.module, draft.options, builder, values, around=draft)
 
 
 def add_memory(module: Module) -> None:
@@ -264,9 +274,8 @@ def _nodes(draft: Draft, after: list[list[int]]) -> list[_Node]:
     by_enum = {target for row in after if len(row) == 3 for target in row}
     nodes: list[_Node] = []
     for number, row in enumerate(after):
-        inner = inside(draft, f"b{number}")
-        inner.values.clear()
-        block = inner.builder.block
+        block = Block(name=f"b{number}")
+        inner = Inner(draft.draw, draft.module, draft.options, Builder(block))
         types = [x.type for x in draft.values] if number == 0 else []
         if number and number not in by_enum:
             types = [draft.pick((COUNT, FLAG, scalar(F32))) for _ in range(draft.integer(0, 2))]

@@ -96,10 +96,13 @@ class _Motion:
                 found[instruction] = None
             else:
                 made.update(instruction.results)
-        # what costs nothing where it is goes along with what uses it, not by itself
-        for instruction in reversed([i for i in found if _is_free(i)]):
-            if not any(user in found for user in instruction.result.uses):
+        # what costs nothing where it is goes along with what uses it, in a body too, not by itself
+        needed: set[Value] = set()
+        for instruction in reversed(list(found)):
+            if _is_free(instruction) and instruction.result not in needed:
                 del found[instruction]
+            else:
+                needed.update(self.used(instruction))
         body.instructions[:] = [i for i in body.instructions if i not in found]
         return list(found)
 

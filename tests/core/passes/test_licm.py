@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
@@ -13,6 +14,10 @@ from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.licm import LoopInvariants
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
+from tests.programs import Program, describe, programs, same_bits
+
+PROGRAMS = max(150, settings().max_examples // 4)
+"""In one of fifty a choice or a loop moves that alone uses a constant from around it."""
 
 
 def moved(text: str) -> Module:
@@ -127,6 +132,59 @@ def test_a_choice_moves_as_a_whole() -> None:
         return %r: f32
     }""")
     assert "if" in opcodes(module, 0)
+
+
+@pytest.mark.parametrize(
+    ("free", "user"),
+    [
+        (
+            "literal 0.5: <30 x 20 x f32>",
+            """if %c: bool -> <30 x 20 x f32> {
+            'then():
+                %e = multiply %z: <30 x 20 x f32>, %free: <30 x 20 x f32>
+                yield %e: <30 x 20 x f32>
+            } else {
+            'else():
+                yield %z: <30 x 20 x f32>
+            }""",
+        ),
+        (
+            "transpose %x: <30 x 40 x f32>",
+            """for 0: i64 upto 2: i64 carrying %z: <30 x 20 x f32> {
+            'inner(%j: i64, %u: <30 x 20 x f32>):
+                %p = dot %free: <40 x 30 x f32>, %u: <30 x 20 x f32>
+                %q = dot %x: <30 x 40 x f32>, %p: <40 x 20 x f32>
+                yield %q: <30 x 20 x f32>
+            }""",
+        ),
+    ],
+    ids=["constant", "turned matrix"],
+)
+def test_what_is_free_goes_along_with_a_body_that_uses_it(free: str, user: str) -> None:
+    """Though no instruction that stands beside it does."""
+    text = f"""
+    func @f: (<30 x 40 x f32>, <30 x 20 x f32>, bool, i64) -> <30 x 20 x f32> {{
+    'entry(%x: <30 x 40 x f32>, %z: <30 x 20 x f32>, %c: bool, %n: i64):
+        %r = for 0: i64 upto %n: i64 carrying %z: <30 x 20 x f32> {{
+        'body(%i: i64, %v: <30 x 20 x f32>):
+            %free = {free}
+            %k = {user}
+            %w = add %v: <30 x 20 x f32>, %k: <30 x 20 x f32>
+            yield %w: <30 x 20 x f32>
+        }}
+        return %r: <30 x 20 x f32>
+    }}"""
+    assert opcodes(moved(text), 1) == ["add", "yield"]
+
+
+@settings(max_examples=PROGRAMS)
+@given(program=programs(control=True))
+def test_a_program_stays_valid_and_keeps_every_bit(program: Program) -> None:
+    expected = evaluate(program.module, program.entry, *program.arguments)
+    apply_pass(LoopInvariants(), program.module)
+    verify(program.module)
+    actual = evaluate(program.module, program.entry, *program.arguments)
+    assert same_bits(actual, expected), f"became\n{describe(program.module)}"
 
 
 def looping(bound: str, inside: str = "%k = negate %x: f32") -> str:
