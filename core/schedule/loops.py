@@ -78,10 +78,10 @@ class _Use:
 def plan_loops(instruction: Instruction, nest: Nest, target: Target, registers: int = 1) -> Loops:
     """The loops of `instruction`, which is a `nest`, on `target`; a vector has so many `registers`."""
     summed = summed_axes(nest)
-    lanes = registers * full_lanes(instruction, nest, target)
-    vector = _vector_axis(instruction, nest, lanes, summed)
+    widths = [registers * lanes for lanes in full_lanes(instruction, nest, target)]
+    vector = _vector_axis(instruction, nest, widths, summed)
     order = _order(instruction, nest, summed, vector, target)
-    lanes = _width(nest, vector, lanes, summed) if vector >= 0 else 1
+    lanes = _width(nest, vector, widths[vector], summed) if vector >= 0 else 1
     plan = Loops(nest.extents, nest.accesses, nest.outputs, order, vector, lanes)
     has_sums = bool(summed) and any(is_float_sum(written) for written in nest.outputs)
     if has_sums and _follows_memory(nest, order, summed):
@@ -159,19 +159,30 @@ def depends_on(nest: Nest, index: Index, axis: int) -> bool:
     return False
 
 
-def full_lanes(instruction: Instruction, nest: Nest, target: Target) -> int:
-    """Elements of the widest type that a vector register holds.
+def full_lanes(instruction: Instruction, nest: Nest, target: Target) -> list[int]:
+    """For each axis, elements of the widest type that a vector register along it holds.
 
-    Coordinates and other i64 that never meet memory do not count, nor does the number of a row, of which there is one:
-    they would halve the lanes of all else.
+    Coordinates and other i64 that never meet memory do not count, nor does the number of a row, which is the same
+    along it: they would halve the lanes of all else.
     """
     inner = instruction.regions[0].entry
-    types = (operand.tensor for operand in instruction.operands)
-    dtypes = {type.dtype for type in types if type.rank or type.dtype != I64}
-    dtypes |= {output.type.dtype for output in nest.outputs}
+    written = {output.type.dtype for output in nest.outputs}
+    dtypes = written | {operand.tensor.dtype for operand in instruction.operands}
     computed = {r.tensor.dtype for i in inner.instructions for r in i.results}
-    widest = max(map(_register_bytes, dtypes | (computed - {I64})), default=F32.bytes)
-    return target.lanes(widest)
+    others = (dtypes | computed) - {I64}
+    with_i64 = target.lanes(max(map(_register_bytes, others | {I64})))
+    if I64 in written:
+        return [with_i64] * len(nest.extents)
+    without = target.lanes(max(map(_register_bytes, others)))
+    read = [
+        access.indices
+        for operand, access in zip(instruction.operands, nest.accesses, strict=True)
+        if operand.tensor.dtype == I64
+    ]
+    return [
+        with_i64 if any(depends_on(nest, i, axis) for one in read for i in one) else without
+        for axis in range(len(nest.extents))
+    ]
 
 
 def _register_bytes(dtype: DType) -> int:
@@ -179,17 +190,17 @@ def _register_bytes(dtype: DType) -> int:
     return max(dtype.bytes, F32.bytes) if dtype.is_float else dtype.bytes
 
 
-def _vector_axis(instruction: Instruction, nest: Nest, lanes: int, summed: frozenset[int]) -> int:
-    """The axis whose vectors make a point cheapest; −1 when no vectors are cheaper."""
-    if lanes == 1:
-        return -1
+def _vector_axis(
+    instruction: Instruction, nest: Nest, widths: Sequence[int], summed: frozenset[int]
+) -> int:
+    """The axis whose vectors make a point cheapest, of so many lanes at most; −1 when no vectors are cheaper."""
     uses = _uses(instruction, nest)
     computed = computed_cost(instruction)
     best, cheapest = -1, computed + LOAD * len(uses)
     kept = math.prod(n for axis, n in enumerate(nest.extents) if axis not in summed)
-    is_short = 1 < kept <= lanes
     for axis in reversed(range(len(nest.extents))):
-        width = _width(nest, axis, lanes, summed)
+        is_short = 1 < kept <= widths[axis]
+        width = _width(nest, axis, widths[axis], summed)
         if width > 1 and not _needs_single_points(nest, axis):
             extent = nest.extents[axis]
             accesses = sum(_access_cost(nest, use, axis, min(width, extent)) for use in uses)

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..compute.address import is_inside
 from ..ir import Instruction
-from ..ops.nest import Bounds, Nest
-from ..types import F32, F64
+from ..ops.nest import Access, Bounds, Nest, Output
+from ..types import F32, F64, TensorType
 from .group import GroupedInstruction
-from .loops import computed_cost, full_lanes, plan_loops
+from .loops import computed_cost, depends_on, full_lanes, plan_loops
 from .ops import Loops
 from .streams_ahead import is_side_by_side
 from .switches import is_enabled
@@ -56,7 +57,8 @@ def _widened(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     if loops is None or not isinstance(nest, Nest):
         return step
     registers = _registers(instruction, nest, target)
-    is_full = loops.lanes == full_lanes(instruction, nest, target) > 1
+    lanes = full_lanes(instruction, nest, target)
+    is_full = loops.lanes > 1 and loops.lanes == lanes[loops.vector]
     if registers == 1 or not is_full or not _is_plain(instruction, nest, loops):
         return step
     wide = plan_loops(instruction, nest, target, registers)
@@ -81,14 +83,28 @@ def _registers(instruction: Instruction, nest: Nest, target: Target) -> int:
 
 
 def _is_plain(instruction: Instruction, nest: Nest, loops: Loops) -> bool:
-    """Whether its innermost loop reads and writes floats side by side, or one for all lanes, and no others."""
-    types = [operand.tensor for operand in instruction.operands]
-    types += [written.type for written in nest.outputs]
-    accesses = [(access.indices, access.bounds) for access in nest.accesses]
-    accesses += [(written.indices, written.bounds) for written in nest.outputs]
+    """Whether the vectors of the innermost loop are floats side by side: all else is the same for all lanes."""
+    types = [*(x.tensor for x in instruction.operands), *(o.type for o in nest.outputs)]
+    accesses: list[Access | Output] = [*nest.accesses, *nest.outputs]
+    return loops.order[-1] == loops.vector and all(
+        _is_side_by_side(type, access, nest, loops.vector)
+        for type, access in zip(types, accesses, strict=True)
+    )
+
+
+def _is_side_by_side(type: TensorType, access: Access | Output, nest: Nest, axis: int) -> bool:
+    """Whether lanes along an axis are floats that lie next to each other, or all are the same element."""
+    moving = [
+        (index, extent)
+        for index, extent in zip(access.indices, type.shape, strict=True)
+        if depends_on(nest, index, axis)
+    ]
+    if not moving:
+        return True
+    ((index, extent),) = moving[-1:]
     return (
-        loops.order[-1] == loops.vector
-        and all(type.dtype in (F32, F64) for type in types)
-        and all(bounds is Bounds.INSIDE for _, bounds in accesses)
-        and all(is_side_by_side(indices, loops.vector) for indices, _ in accesses)
+        type.dtype in (F32, F64)
+        and is_side_by_side([index for index, _ in moving], axis)
+        and index is access.indices[-1]
+        and (access.bounds is Bounds.INSIDE or is_inside(index, extent, nest.extents))
     )

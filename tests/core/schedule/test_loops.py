@@ -140,7 +140,7 @@ def test_a_copy_across_memory_is_not_vectorized() -> None:
 def test_a_check_per_row_allows_vectors_and_one_per_element_does_not() -> None:
     rows = module_of(lambda b, x, i: b.emit(Gather(0), x, i), f32(9, 64), TensorType((32,), I64))
     (op,) = loops_of(rows)
-    assert op.vector == 1
+    assert (op.vector, op.lanes) == (1, 16)  # the index of a row does not narrow the vector
     elements = module_of(
         lambda b, x, i: b.emit(Gather(1), x, i), f32(9, 64), TensorType((32,), I64)
     )

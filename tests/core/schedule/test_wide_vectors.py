@@ -11,6 +11,7 @@ from nnkit.core.ops import (
     Add,
     Combinator,
     Erf,
+    Gather,
     LessThan,
     Multiply,
     Reduce,
@@ -20,7 +21,7 @@ from nnkit.core.ops import (
 )
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F64, TensorType
+from nnkit.core.types import F64, I64, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.core.schedule.decided import decided
@@ -64,6 +65,11 @@ def _turned(b: Builder, x: Value) -> Value:
     return b.emit(Erf(), b.emit(Add(), x, b.emit(Transpose(), x)))
 
 
+def _at_rows(b: Builder, x: Value, indices: Value) -> Value:
+    """Checked i64 that are the same along a row of floats."""
+    return b.emit(Erf(), b.emit(Gather(0), x, indices))
+
+
 def _lanes(build: Callable[..., object], type: TensorType, target: Target) -> int:
     """Of all nests."""
     module = module_of(build, type)
@@ -97,6 +103,10 @@ def test_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
         largest, computed = found.loops
         assert largest.group == computed.group >= 0
         assert (largest.lanes, computed.lanes) == (16, lanes)
+    for columns, lanes in ((512, 64), (520, 64), (500, 16)):
+        module = module_of(_at_rows, f32(9, columns), TensorType((128,), I64))
+        (computed,) = decided(fused(module), AVX512).loops
+        assert (computed.vector, computed.lanes) == (1, lanes)
     monkeypatch.setenv("NNKIT_DISABLE", "wide")
     assert _lanes(_longer, long, AVX512) == 16
 
