@@ -77,11 +77,8 @@ def points_of_block(extent: int, unit: int, nanoseconds: float) -> int:
 def is_parallel(loops: Loops, outer: int, carried: Collection[int] = ()) -> bool:
     """Whether iterations of the loop over an axis may run at the same time: each writes elements of its own.
 
-    Totals that the loop is said to carry do not count, as blocks of it store these elsewhere.  Checks leave the program
-    from the thread that calls only, so that what has checks is not shared.
+    Totals that the loop is said to carry do not count, as blocks of it store these elsewhere.
     """
-    if loops.can_fail():
-        return False
     own = all(
         outer in axes_of(written.indices, loops.extents)
         and is_injective(written.indices, loops.extents)

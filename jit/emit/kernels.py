@@ -23,6 +23,7 @@ from ...core.kernels.guarded_ops import (
     ReshapeBuffer,
     StoreWhere,
 )
+from ...core.kernels.loops import inside
 from ...core.kernels.ops import (
     AffineIndex,
     AllocateLocal,
@@ -58,6 +59,7 @@ from .hidden_results import hidden_results
 from .indices import add_constant, is_inside, multiply_constant
 from .kernel_addresses import AccessAddress, AddressSum, addresses_in, lane_stride
 from .parallel import ParallelLoops
+from .parallel_checks import FailureRecord
 from .scalar import write_scalar
 from .sites import CheckSite
 from .values import YMM_BYTES
@@ -70,15 +72,16 @@ def write_kernel(
     bases: Sequence[Register],
     parallel: ParallelLoops | None = None,
     checks: Checks | None = None,
+    report: Register | None = None,
 ) -> None:
     """Write a kernel; `bases` are the addresses of its operands and of its results.
 
     Parallel loops are written by `parallel`; without it they are loops like all others.  Its checks are among those of
-    the function that it is in, `checks`.
+    the function that it is in, `checks`, and the details of a failure go to `report`.
     """
     block = kernel.regions[0].entry
     site = CheckSite(kernel.location)
-    writer = _KernelWriter(w, *addresses_in(block), parallel, checks, site)
+    writer = _KernelWriter(w, *addresses_in(block), parallel, checks, report, site)
     writer.has_loops = any(instruction.regions for instruction in block.instructions)
     writer.given.update(zip(block.arguments, bases, strict=True))
     writer.private.update(_private_buffers(kernel))
@@ -106,6 +109,7 @@ class _KernelWriter:
     begun: Mapping[Value, Sequence[AddressSum]]
     parallel: ParallelLoops | None = None
     checks: Checks | None = None
+    report: Register | None = None
     site: CheckSite | None = None
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
     given: dict[Value, Register] = field(default_factory=dict[Value, Register])
@@ -225,15 +229,29 @@ def _write_parallel_loop(
     outside = _values_outside(block)
     private = [value for value in outside if value in k.private]
     threads = min((k.private[buffer].threads for buffer in private), default=MOST_THREADS)
+    given = [k.values[value] for value in outside]
+    record = _failure_record(k, block)
+    if record is not None:
+        given += [record.record, record.report]
 
     def write(
         w: FunctionWriter, given: Sequence[Register], number: Register, thread: Register
     ) -> None:
-        values = dict(zip(outside, given, strict=True))
+        values = dict(zip(outside, given, strict=False))
         for buffer in private:
             own = multiply_constant(w, thread, k.private[buffer].apart)
             values[buffer] = element_address(w, values[buffer], I8, own)
-        inner = _KernelWriter(w, k.addresses, k.begun, values=values)
+        inner = _KernelWriter(w, k.addresses, k.begun, site=k.site, values=values)
+        if record is None:
+            write_block(inner, number)
+            return
+        assert k.checks is not None
+        own_record = FailureRecord(*given[len(outside) :])
+        with own_record.block(parallel.module, w, number, k.checks.sites) as inner.checks:
+            write_block(inner, number)
+
+    def write_block(inner: _KernelWriter, number: Register) -> None:
+        w = inner.w
         inner.write_sums(outside)
         first = add_constant(w, multiply_constant(w, number, length), op.lower)
         if grain == 1:
@@ -246,8 +264,19 @@ def _write_parallel_loop(
             inner.enter(block, [loop.index])
 
     work = op.count * body_nanoseconds(instruction)
-    given = [k.values[value] for value in outside]
     parallel.write(k.w, -(-op.count // grain), given, write, nanoseconds=work, threads=threads)
+    if record is not None:
+        assert k.checks is not None
+        k.checks.pass_on(k.w, record.code(k.w))
+
+
+def _failure_record(k: _KernelWriter, block: Block) -> FailureRecord | None:
+    """That of the blocks of a loop, if any check stands in it."""
+    if not any(isinstance(one.op, CheckIndex) for one in inside(block)):
+        return None
+    if k.report is None:
+        raise InternalError("a kernel that is a function has no checks")
+    return FailureRecord.begin(k.w, k.report)
 
 
 def _private_buffers(kernel: Instruction[Kernel]) -> dict[Value, _Copies]:

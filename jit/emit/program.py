@@ -280,7 +280,7 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
     parallel = _parallel_loops(shared) if has_parallel_loops(instruction) else None
     body = shared.bodies[instruction]
     if _is_in_place(k, instruction):
-        write_kernel(k.w, instruction, bases, parallel, k.checks)
+        write_kernel(k.w, instruction, bases, parallel, k.checks, k.report)
         return
     symbol = shared.kernels.get(body)
     if symbol is None:
