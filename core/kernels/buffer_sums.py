@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ..ir.instruction import Value
@@ -34,6 +35,10 @@ class ElementVector:
     lanes: int = 0
     steps: tuple[int, ...] = ()
     active: int = 0
+
+    def in_row(self, row: AnyIndex) -> ElementVector:
+        """The same in a row of larger buffers."""
+        return replace(self, at=(row, *self.at), steps=(0, *self.steps) if self.steps else ())
 
     def load(self, buffer: Value) -> Value:
         """The elements there."""

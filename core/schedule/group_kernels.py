@@ -33,8 +33,16 @@ from .group_buffers import GroupBuffers, Member
 from .nest_levels import NestLevels
 from .nest_writer import AxisBlock, NestLoopWriter
 from .ops import Loops
-from .shared_loops import blocks_of_work, nanoseconds_of, points_of_block
-from .shared_totals import LoopBlocks, has_independent_blocks, totals_of, write_shared
+from .shared_loops import nanoseconds_of, points_of_block
+from .shared_totals import (
+    LoopBlocks,
+    has_independent_blocks,
+    own_totals,
+    totals_in_memory,
+    totals_of,
+    wanted_blocks,
+    write_shared,
+)
 
 
 def write_group(
@@ -125,18 +133,22 @@ class GroupWriter:
         if not is_one and self.group.rooms:
             raise InternalError("a group with room for one block of rows has no loop in common")
         is_shared = is_one and all(has_independent_blocks(levels) for levels in self.levels)
-        has_totals = any(writer.begun[0] for writer in self.writers if writer.levels.axes)
-        if is_shared and not has_totals:
+        blocks: LoopBlocks | None = None
+        if is_shared and any(own_totals(levels) for levels in self.levels):
+            blocks = self._blocks()
+        elif is_shared:
             self.grain = points_of_block(self.rows, self.block or 1, self.nanoseconds)
-        if not self.grain:
+        if not self.grain and blocks is None:
             self._make_rooms()
         for writer in self.writers:
+            if blocks is not None:
+                writer.in_memory.share(totals_in_memory(writer.levels), blocks.parts)
             writer.begin()
         if not is_one:
             for writer in self.writers:
                 writer.write_level(0, [])
-        elif is_shared and has_totals:
-            self._write_in_blocks()
+        elif blocks is not None:
+            self._write_in_blocks(blocks)
         else:
             carried = [writer.enter_level(0, []) for writer in self.writers]
             self._finish(self._write_all(carried))
@@ -166,19 +178,21 @@ class GroupWriter:
         rounds = [one.round_of(one.levels.position[one.levels.axes[0]]) for one in self.writers]
         return self.rows - self.rows % max(rounds)
 
-    def _write_in_blocks(self) -> None:
-        """The shared loop in blocks of threads, each of which has totals of its own."""
-        wanted = blocks_of_work(self.nanoseconds)
-        blocks = LoopBlocks.of(self.rows, self.covered, self.block or 1, wanted)
-        if blocks is None:
-            carried = [writer.enter_level(0, []) for writer in self.writers]
-            self._finish(self._write_all(carried))
-            return
+    def _blocks(self) -> LoopBlocks | None:
+        """The shared loop in blocks of threads, if it is long."""
+        wanted = wanted_blocks(self.levels, self.rows, self.nanoseconds)
+        return LoopBlocks.of(self.rows, self.covered, self.block or 1, wanted)
+
+    def _write_in_blocks(self, blocks: LoopBlocks) -> None:
+        """The shared loop in blocks, each of which has totals of its own."""
         for writer in self.writers:
             writer.write_steps(0)
         totals = [total for writer in self.writers for total in totals_of(writer)]
 
-        def write(span: AxisBlock) -> list[Value]:
+        def write(part: IndexSum, span: AxisBlock) -> list[Value]:
+            self._make_rooms()
+            for writer in self.writers:
+                writer.in_memory.enter(part)
             carried = self._write_span(span, [writer.starts(0) for writer in self.writers])
             return [value for part in carried for value in part]
 

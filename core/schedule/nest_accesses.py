@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,6 @@ from ..kernels.guarded_ops import ExtractLane, IsInside
 from ..kernels.indices import IndexSum
 from ..kernels.ops import LaneNumbers, ReduceLanes, buffer_of
 from ..kernels.pairs import add_compensated, add_in_excess
-from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Maximum, Minimum
 from ..ops.casting import DataTypeCast
@@ -36,10 +35,11 @@ from ..ops.comparison import And, Select
 from ..ops.literal import dense
 from ..ops.nest import Affine, Bounds, Index, Loaded
 from ..ops.reduction import Broadcast
-from ..types import BOOL, F32, I64, DType, Shape, TensorType
+from ..types import BOOL, I64, DType, Shape, TensorType
+from .combining import added_as, identity_of, joined, logical, type_of
 from .cuts import decided_inside
+from .memory_totals import MemoryTotals
 from .nest_levels import NestLevels, WrittenResult
-from .ops import compensated_outputs, is_folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,7 @@ class NestAccessWriter:
         self.excesses = {
             number: self.build.scratch(op.outputs[number].type) for number in self.levels.scattered
         }
-        self.memory_sums = {number: self._memory_sum(number) for number in compensated_outputs(op)}
-        """The sums over rows that are kept in memory, as a pair: what was summed, and what rounding has cut off."""
-
-    def _memory_sum(self, number: int) -> tuple[Value, Value]:
-        """The buffers: what is added up within a block, and then folded, has both of its own."""
-        op = self.levels.op
-        type = op.outputs[number].type
-        total = self.build.scratch(type) if is_folded(op.order, op.blocks) else self.result(number)
-        return total, self.build.scratch(type)
+        self.in_memory = MemoryTotals(self.build, op, self.result)
 
     def result(self, number: int) -> Value:
         """The buffer that an output is written to."""
@@ -265,8 +257,14 @@ class NestAccessWriter:
         place = self._place(target.indices, written.type, written.bounds)
         if place is None:
             return
-        buffer = self.result(target.number)
-        place = self._in_window(place, written.type.shape, buffer)
+        total = self.in_memory.totals.get(target.number)
+        if total is not None:
+            buffer = total.base
+            at, steps = self.in_memory.place(place.at, place.steps)
+            place = replace(place, at=at, steps=steps)
+        else:
+            buffer = self.result(target.number)
+            place = self._in_window(place, written.type.shape, buffer)
         if not place.lanes and value.tensor.rank:
             value = self._one_value(written.combinator, value)
         elif place.lanes and not value.tensor.rank:
@@ -284,16 +282,16 @@ class NestAccessWriter:
         self, target: WrittenResult, place: ElementPlace, buffer: Value, value: Value
     ) -> None:
         combinator = self.levels.op.outputs[target.number].combinator
-        pair = self.memory_sums.get(target.number)
+        kept = self.in_memory.totals.get(target.number)
         if target.is_scattered:
             excess = self.excesses[target.number]
             before = self._load(place, buffer), self._load(place, excess)
             value, rest = add_in_excess(self.build, *before, value)
             self._store(place, excess, rest)
-        elif pair is not None and pair[0] is buffer:
-            before = self._load(place, buffer), self._load(place, pair[1])
+        elif kept is not None and kept.rest is not None and kept.total is buffer:
+            before = self._load(place, buffer), self._load(place, kept.rest)
             value, rest = add_compensated(self.build, *before, value)
-            self._store(place, pair[1], rest)
+            self._store(place, kept.rest, rest)
         elif target.joins:
             assert combinator is not None
             value = self.combined(combinator, self._load(place, buffer), value)
@@ -378,32 +376,3 @@ class NestAccessWriter:
 
 def _shape_of(buffer: Value) -> Shape:
     return buffer_of("storeAt", buffer.type).shape
-
-
-def joined(build: KernelBuilder, combinator: Combinator, x: Value, y: Value) -> Value:
-    """Append that two numbers are joined."""
-    return build.emit_typed(COMBINING[logical(combinator, x.tensor.dtype)], x.tensor, x, y)
-
-
-def logical(combinator: Combinator, dtype: DType) -> Combinator:
-    """What joins bools: their sum and maximum are `or`, their product and minimum `and`."""
-    if dtype is not BOOL or combinator.is_logical:
-        return combinator
-    is_any = combinator in (Combinator.ADD, Combinator.MAX)
-    return Combinator.OR if is_any else Combinator.AND
-
-
-def identity_of(combinator: Combinator | None, dtype: DType) -> object:
-    """What an element is before any point is joined with it; zero without a combinator."""
-    return 0 if combinator is None else logical(combinator, dtype).identity(dtype)
-
-
-def added_as(dtype: DType) -> DType:
-    """The narrow floats are joined in 32 bits."""
-    return F32 if dtype.is_float and dtype.bits < F32.bits else dtype
-
-
-@cache
-def type_of(dtype: DType, lanes: int) -> TensorType:
-    """A scalar, or a vector of so many lanes."""
-    return TensorType((lanes,) if lanes > 1 else (), dtype)

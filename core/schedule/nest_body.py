@@ -15,8 +15,9 @@ from ..lazy_dataclass import dataclass
 from ..ops.nest import Loaded
 from ..ops.reduction import Broadcast
 from ..types import BOOL
+from .combining import type_of
 from .cuts import comparisons, decided_comparison, parts_of
-from .nest_accesses import NestAccessWriter, type_of
+from .nest_accesses import NestAccessWriter
 from .nest_levels import WrittenResult
 
 

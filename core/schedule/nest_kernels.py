@@ -20,7 +20,7 @@ from .live_ranges import may_overwrite
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
 from .ops import Loops
-from .shared_loops import blocks_of_work, is_parallel, nanoseconds_of, points_of_block
+from .shared_loops import is_parallel, nanoseconds_of, points_of_block
 from .shared_totals import blocks_of, carries_own_totals, write_in_blocks
 from .target import Target
 
@@ -77,13 +77,11 @@ def _written(instruction: Instruction, loops: Loops, target: Target) -> GroupedI
     buffers = dict(zip((*operands, *results), (*build.operands, *build.outputs), strict=True))
     work = nanoseconds_of(instruction, loops)
     writer = NestLoopWriter(build, levels, buffers, grain=_grain(loops, work))
-    blocks = blocks_of(writer, blocks_of_work(work)) if carries_own_totals(levels) else None
+    blocks = blocks_of(writer, work) if carries_own_totals(levels) else None
     if blocks is None:
         writer.write()
     else:
-        writer.begin()
         write_in_blocks(writer, blocks)
-        writer.end()
     places = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
     streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in places)]
     fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})

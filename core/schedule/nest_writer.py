@@ -22,7 +22,7 @@ from dataclasses import field
 
 from ..compute.contracted import needs_fill
 from ..ir import Value
-from ..kernels.buffer_sums import AxisSpan, correct_sums, fold_sums
+from ..kernels.buffer_sums import AxisSpan
 from ..kernels.indices import IndexSum
 from ..kernels.ops import Fma
 from ..kernels.pairs import add_compensated, corrected
@@ -32,8 +32,8 @@ from ..ops.comparison import Select
 from ..ops.literal import Literal, splat
 from ..ops.nest import Output
 from ..types import scalar
+from .combining import added_as, identity_of, type_of
 from .cuts import is_short, parts_of
-from .nest_accesses import added_as, identity_of, type_of
 from .nest_body import NestBodyWriter
 from .nest_levels import WrittenResult
 
@@ -78,35 +78,26 @@ class NestLoopWriter(NestBodyWriter):
                     self.build.copy(source, self.result(number))
                 if number in self.excesses:
                     self.build.fill(self.excesses[number], self.build.constant(dtype, 0))
-            elif needs_fill(number, written, op):
+            elif needs_fill(number, written, op) and number not in self.in_memory.shared:
                 nothing = identity_of(written.combinator, dtype)
                 self.build.fill(self.result(number), self.build.constant(dtype, nothing))
-        for number, buffers in self.memory_sums.items():
-            for buffer in buffers:
-                if buffer is not self.result(number):
-                    dtype = op.outputs[number].type.dtype
-                    self.build.fill(buffer, self.build.constant(dtype, 0))
+        self.in_memory.begin()
         for value, literal in levels.literals.items():
             if value in levels.uses and 0 not in op.extents:
                 type = scalar(literal.type.dtype)
                 self.values[value] = self.emit(Literal(type, literal.data), type)
 
     def end(self) -> None:
-        """What stands behind the loops: what rounding has cut off from sums in memory is added."""
-        for number, buffers in self.memory_sums.items():
-            type = self.levels.op.outputs[number].type
-            correct_sums(self.build, type, self.result(number), *buffers)
+        """What stands behind the loops: the results of totals in memory."""
+        self.in_memory.end()
 
     def _fold_memory_sums(self, level: int) -> None:
         """Add what a block of the loop at a level came to, where that is added up in memory by itself.
 
         Elements that other iterations of the loops around are for are not touched: threads may share these.
         """
-        for number, (total, rest) in self.memory_sums.items():
-            base, written = self.result(number), self.levels.op.outputs[number]
-            if base is not total:
-                box = self._elements_inside(written, level)
-                fold_sums(self.build, written.type.dtype, box, base, total, rest)
+        outputs = self.levels.op.outputs
+        self.in_memory.fold(lambda number: self._elements_inside(outputs[number], level))
 
     def _elements_inside(self, written: Output, level: int) -> list[AxisSpan]:
         """The elements that the loops from a level on write, where those around it are: an index is of one axis."""

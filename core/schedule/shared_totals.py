@@ -5,6 +5,8 @@
     …                                                           what is left, a block of the thread that calls
     loop from 1 upto 65 by 1 carrying … { loadAt …  add … }     joined in the order of blocks
 
+Totals that are kept in memory (`memory_totals`) have a row for each block as well.
+
 Totals begin afresh in each block, and sums are joined with compensation.  So the order of a sum depends on its length
 alone, not on threads, and its error does not grow with the number of blocks.
 """
@@ -24,16 +26,20 @@ from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add
 from ..ops.combinator import Combinator
 from ..ops.literal import splat
+from ..ops.nest import Bounds
 from ..types import TensorType
-from .nest_accesses import joined
+from .combining import joined
 from .nest_levels import NestLevels
 from .nest_writer import AxisBlock, NestLoopWriter
-from .ops import is_float_sum
-from .shared_loops import is_parallel
+from .ops import compensated_outputs, is_float_sum
+from .shared_loops import blocks_of_work, is_parallel
 
 _STORED: Final = 4
 """Blocks of a sum that each store what they came to, for one that is wanted: such a one takes 1 µs or more, and joining
 what it came to 13 ns."""
+
+LEAST_ROWS: Final = 128
+"""Rows of a part that has totals in memory: setting these to zero and joining them takes what two rows take."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,11 @@ class LoopBlocks:
         return cls(extent, rounds, count, units // count * unit) if count > 1 else None
 
     @property
+    def parts(self) -> int:
+        """How many there are, with what they leave."""
+        return self.count + sum(1 for _ in self.rest)
+
+    @property
     def rest(self) -> Iterator[AxisBlock]:
         """What the blocks leave: other rounds, and what is in none."""
         done = self.count * self.length
@@ -83,40 +94,77 @@ class LoopBlocks:
 
 def has_independent_blocks(levels: NestLevels) -> bool:
     """Whether blocks of the outermost loop may run at the same time, each with totals of its own."""
-    return bool(levels.axes) and is_parallel(levels.op, levels.axes[0], _totals_at_start(levels))
+    return bool(levels.axes) and is_parallel(levels.op, levels.axes[0], own_totals(levels))
 
 
 def carries_own_totals(levels: NestLevels) -> bool:
-    """The same of a loop that carries totals."""
-    return bool(_totals_at_start(levels)) and has_independent_blocks(levels)
+    """The same of a loop that carries totals, or joins them in memory."""
+    return bool(own_totals(levels)) and has_independent_blocks(levels)
 
 
-def _totals_at_start(levels: NestLevels) -> set[int]:
-    return {target.number for target in levels.targets if target.begins == 0}
+def own_totals(levels: NestLevels) -> set[int]:
+    """The results that the outermost loop carries, or joins in memory."""
+    carried = {target.number for target in levels.targets if target.begins == 0}
+    return carried.union(totals_in_memory(levels))
 
 
-def blocks_of(writer: NestLoopWriter, wanted: int) -> LoopBlocks | None:
-    """The blocks of the outermost loop of a nest."""
+def totals_in_memory(levels: NestLevels) -> list[int]:
+    """The results that the outermost loop joins in memory, and that parts of it may each have to themselves.
+
+    Those of rounded sums without compensation are not among them, as more parts would round differently.
+    """
+    op = levels.op
+    if not levels.axes:
+        return []
+    outer, compensated = levels.axes[0], compensated_outputs(op)
+    within = {written.within for written in op.outputs}
+    return [
+        target.number
+        for target in levels.targets
+        if target.joins and target.begins != 0 and not target.is_scattered
+        for written in (op.outputs[target.number],)
+        if written.bounds is Bounds.INSIDE
+        and written.init is written.within is None
+        and target.number not in within
+        and written.kept_axes is not None
+        and outer not in written.kept_axes
+        and (target.number in compensated or not is_float_sum(written))
+    ]
+
+
+def wanted_blocks(nests: Sequence[NestLevels], extent: int, nanoseconds: float) -> int:
+    """Into how many blocks a loop over so many points is divided at most, if nests in it take so long together."""
+    wanted = blocks_of_work(nanoseconds)
+    return min(wanted, extent // LEAST_ROWS) if any(map(totals_in_memory, nests)) else wanted
+
+
+def blocks_of(writer: NestLoopWriter, nanoseconds: float) -> LoopBlocks | None:
+    """The blocks of the outermost loop of a nest that takes so long."""
     levels = writer.levels
     if not levels.axes:
         return None
     axis = levels.axes[0]
     extent, level = levels.op.extents[axis], levels.position[axis]
     rounds = writer.in_rounds(level, extent)
-    if 0 in levels.afresh:
+    wanted = wanted_blocks([levels], extent, nanoseconds)
+    if 0 in levels.afresh and not totals_in_memory(levels):
         return LoopBlocks.of_sums(extent, rounds, levels.blocks[0], wanted)
     return LoopBlocks.of(extent, rounds, levels.blocks[0] or writer.round_of(level), wanted)
 
 
 def write_in_blocks(writer: NestLoopWriter, blocks: LoopBlocks) -> None:
-    """Write the loops of a nest, the outermost one in blocks that threads share."""
+    """Write a nest, the outermost loop in blocks that threads share."""
+    levels = writer.levels
+    writer.in_memory.share(totals_in_memory(levels), blocks.parts)
+    writer.begin()
     writer.write_steps(0)
-    levels, totals = writer.levels, totals_of(writer)
+    totals = totals_of(writer)
     is_one = 0 in levels.afresh and blocks.length == levels.blocks[0]
     if is_one:  # of the sum: nothing has been cut off yet
         totals = [replace(total, stored=1) for total in totals]
 
-    def write(block: AxisBlock) -> list[Value]:
+    def write(part: IndexSum, block: AxisBlock) -> list[Value]:
+        writer.in_memory.enter(part)
         writer.spans[levels.axes[0]] = block
         if is_one:
             found = writer.write_level(1, writer.enter_block(0, block, []))
@@ -127,6 +175,7 @@ def write_in_blocks(writer: NestLoopWriter, blocks: LoopBlocks) -> None:
 
     joined = write_shared(writer.build, blocks, totals, write)
     writer.leave_level(0, [part for parts in joined for part in parts], 0)
+    writer.end()
 
 
 def totals_of(writer: NestLoopWriter) -> list[CarriedTotal]:
@@ -144,16 +193,15 @@ def write_shared(
     build: KernelBuilder,
     blocks: LoopBlocks,
     totals: Sequence[CarriedTotal],
-    write: Callable[[AxisBlock], Sequence[Value]],
+    write: Callable[[IndexSum, AxisBlock], Sequence[Value]],
 ) -> list[list[Value]]:
     """Append a parallel loop over blocks, and what joins them; `write` appends one, and gives what it carries."""
-    rest = list(blocks.rest)
-    shared = _BlockTotals(build, blocks.count + len(rest), totals)
+    shared = _BlockTotals(build, blocks.parts, totals)
     with build.loop(blocks.count, grain=blocks.grain) as loop:
-        start = IndexSum(0, {loop.index: blocks.length})
-        shared.store(loop.index, write(AxisBlock(start, blocks.length)))
-    for number, block in enumerate(rest, blocks.count):
-        shared.store(number, write(block))
+        part, start = (IndexSum(0, {loop.index: times}) for times in (1, blocks.length))
+        shared.store(loop.index, write(part, AxisBlock(start, blocks.length)))
+    for number, block in enumerate(blocks.rest, blocks.count):
+        shared.store(number, write(IndexSum(number, {}), block))
     return shared.join() if totals else []
 
 

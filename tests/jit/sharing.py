@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from nnkit.core.schedule import shared_loops
+from nnkit.core.schedule import shared_loops, shared_totals
 from nnkit.jit.runtime.pool import this_pool
 from nnkit.jit.runtime.pool_code import THREADS
 
@@ -19,6 +19,7 @@ def sharing_everything() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_loops, "LEAST_JOB", 0.0)
         patch.setattr(shared_loops, "BLOCK", 0.01)
+        patch.setattr(shared_totals, "LEAST_ROWS", 2)
         yield
 
 

@@ -245,13 +245,13 @@ def test_large_sums_of_columns_that_compute_a_row_are_folded() -> None:
     function, (*_, op) = scheduled(build, *types, target=Target())
     assert op.compensated and len(compensated_outputs(op)) == 1
     assert is_folded(op.order, op.blocks) == (op.order[:2] == (0, 0))
-    assert scratches(function) == (2 if is_folded(op.order, op.blocks) else 1)
+    # threads share the rows: what a part of them comes to, what is cut off, and what is folded
+    assert scratches(function) == (3 if is_folded(op.order, op.blocks) else 2)
 
 
 def test_long_products_are_summed_by_chunks() -> None:
     assert product_chunk(64, 64, 16_384) == 0
     assert product_chunk(64, 64, 16_385) == 16_384
-    assert product_chunk(1, 1000, 2048) == 0 < product_chunk(1, 1000, 2049)
     types = TensorType((64, 100_000), F32), TensorType((100_000, 64), F32)
     function, _ = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=Target())
     (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Gemm)]
