@@ -51,20 +51,23 @@ class MatrixProduct(Pure):
         return product(left, right)
 
     def nest(self, b: Emitter, x: Value, y: Value) -> Value:
-        """The product as a nest over (…, m, n, k), for targets without a BLAS."""
+        """The product as a nest over (…, m, n, k), or (…, m, k, n) of a row times a matrix that is stored by rows."""
         result = self.infer(x.tensor, y.tensor)
         rank = len(result.shape)
         inner = flipped(x.tensor.shape, self.transpose_a)[-1]
-        row, column, summed = rank - 2, rank - 1, rank
+        by_rows = result.shape[-2] == 1 and not self.transpose_b
+        row, (summed, column) = rank - 2, (rank - 1, rank) if by_rows else (rank, rank - 1)
         reads = [
             (x, _access(x.tensor.shape, result.shape, row, summed, self.transpose_a)),
             (y, _access(y.tensor.shape, result.shape, summed, column, self.transpose_b)),
         ]
-        written = tuple(coordinate(axis) for axis in range(rank))
-        output = Output(result, written, Combinator.ADD)
+        last = (inner, result.shape[-1]) if by_rows else (result.shape[-1], inner)
+        output = Output(
+            result, (*map(coordinate, range(rank - 1)), coordinate(column)), Combinator.ADD
+        )
         return build_nest(
             b,
-            (*result.shape, inner),
+            (*result.shape[:-1], *last),
             reads,
             [output],
             lambda body, _, scalars: [body.emit(Multiply(), *scalars)],

@@ -1,7 +1,7 @@
 """Selects matrix products for the BLAS, and folds transposes into their flags.
 
 Transposes of the operands, and one of the result, fold into the flags of `matrixProduct`.  Vectors become
-matrices of one row or column, and a batch of matrices against one matrix becomes one tall product.
+matrices of one row, and a batch of matrices against one matrix becomes one tall product.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def emit_product(b: Builder, left: ProductOperand, right: ProductOperand, shape:
         x = reshaped(b, x, (1, *left.shape))
     elif _is_tall(left, right):
         x = reshaped(b, x, (math.prod(left.shape[:-1]), left.shape[-1]))
-    if len(right.shape) == 1:
-        y = reshaped(b, y, (*right.shape, 1))
+    if len(right.shape) == 1 or right.shape[-1] == 1:  # a row times the other matrix transposed
+        row = reshaped(b, y, (*right.shape[:-2], 1, left.shape[-1]))
+        return reshaped(b, b.emit(MatrixProduct(transpose_b=not left.flip), row, x), shape)
     return reshaped(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
 
 

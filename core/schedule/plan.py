@@ -268,9 +268,7 @@ def _take_own_outputs(
                 instruction.set_operands(copy_aliased_results(b, operands, replaced))
             case Yield():
                 instruction.set_operands(copy_overwritten_arguments(b, operands, replaced, moves))
-            case MatrixProduct() as product if not (
-                target.has_blas or is_kernel_product(instruction, target)
-            ):
+            case MatrixProduct() as product if _is_nest(instruction, target):
                 instruction.replace_with(product.nest(b, *operands))
                 continue
             case op if op.calls_lapack and not target.has_lapack:
@@ -278,6 +276,13 @@ def _take_own_outputs(
             case _:
                 pass
         block.instructions.append(instruction)
+
+
+def _is_nest(product: Instruction, target: Target) -> bool:
+    """Whether a product is neither a kernel nor a call of the BLAS, which is no faster with vectors."""
+    if is_kernel_product(product, target):
+        return False
+    return not target.has_blas or product.result.tensor.shape[-2] == 1
 
 
 def _without_lapack(instruction: Instruction) -> NNKitError:

@@ -6,7 +6,6 @@ element by element, is its *epilogue*; one that makes an operand for it alone, i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -119,15 +118,13 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
 
 
 def _is_wide(matrix: TensorType, target: Target) -> bool:
-    """Whether the product of a vector and a matrix is one of tiles: all that each of its rows has, or a large part.
+    """Whether the product of a row and a matrix is one of tiles: all columns of each of its rows, or a large part.
 
-    Of a matrix in the second-level cache, as no more than a part of a row is read at a time; and where few columns are
-    left, the sum of which waits for itself alone.
+    Where few columns are left behind whole vectors, the sum of these waits for itself alone.
     """
     columns, lanes = matrix.shape[-1], target.lanes(matrix.dtype.bytes)
     least = _LEAST_SUMS if columns % lanes == 0 else 8 * _LEAST_SUMS
-    is_near = math.prod(matrix.shape[-2:]) * matrix.dtype.bytes <= target.l2_bytes
-    return is_near and columns >= least * lanes
+    return columns >= least * lanes
 
 
 def epilogue_of(product: Instruction) -> Epilogue | None:

@@ -56,9 +56,6 @@ _CHUNK = 16 * 1024
 OpenBLAS adds up some 400 products in registers, and what they come to in memory.
 """
 
-_VECTOR_CHUNK = 2048, 128 * 1024
-"""The same for a product with a vector: so many products, and elements of the matrix, at least."""
-
 _SCANNED = 8
 """Elements of a running sum that are added by themselves: the bound holds for each of the first sums, too, as 8 numbers
 have 7 roundings and 2 more with what came before, within 8 + log₂ n."""
@@ -194,11 +191,7 @@ def plan_rows(loops: Loops, *, in_registers: bool) -> Loops:
 
 def product_chunk(m: int, n: int, k: int) -> int:
     """How many of k products the BLAS sums at a time in a matrix of m × n sums; 0 for all of them."""
-    chunk = _CHUNK
-    if m == 1 or n == 1:
-        least, elements = _VECTOR_CHUNK
-        chunk = max(least, _power_above(-(-elements // (m * n))))
-    return chunk if k > chunk and m * n else 0
+    return _CHUNK if k > _CHUNK and m * n else 0
 
 
 def scan_block(combinator: Combinator, dtype: DType) -> int:

@@ -1,7 +1,7 @@
 """Matrix products by the BLAS, with loops over the batch around them.
 
-Row-major C = op(A) · op(B) is one `gemm`, or some `gemv` when C has one row or column.  When only A has a
-batch, its matrices lie below each other, and the whole batch is one product.
+Row-major C = op(A) · op(B) is one `gemm`.  When only A has a batch, its matrices lie below each other, and the whole
+batch is one product.
 
 The number of the BLAS's threads is the process's affair.
 """
@@ -31,14 +31,6 @@ SYMBOL: Final = "nnkit.blas."
 MOST_IN_ONE_CALL: Final = 50_000_000
 """Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided. A quarter of
 `polls.PERIOD`, so that signals are handled in time though an estimate be four times too short."""
-
-GEMV_PART: Final = 9_000
-"""Elements of a matrix that one `gemv` multiplies: OpenBLAS uses threads from 9,216 on, which spin for each other and
-for the next call.  They gain little on an idle machine, and cost a hundredfold where another process wants one of the
-cores (docs/decisions/0008); calls of parts cost 1 to 10 % on one thread."""
-
-_GEMV_WIDTH: Final = 2_000
-"""Elements of a row of such a part: of longer ones a part would have too few rows, at twice the time for one or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,24 +214,32 @@ class _ProductWriter:
             write(constant(I64, whole), extent - whole)
 
     def _write_call(self, tile: _Tile) -> None:
-        w, product = self.w, self.product
-        call = _BlasCall(
-            w, self._number, llvm_type("i64" if self.blas.integer_bits == 64 else "i32"), product
-        )
+        """One call of the C interface."""
+        product, number = self.product, self._number
+        integer = llvm_type("i64" if self.blas.integer_bits == 64 else "i32")
         a, b, c = tile.bases
-        m, n, k = tile.rows, tile.columns, tile.count
-        leading_a, leading_b = product.leading
-        letter = self._letter
-        if product.n == 1:
-            rows, columns = (k, m) if product.transpose_a else (m, k)
-            write_zeros(w, c, m * self.result.dtype.bytes)
-            call.gemv(f"{letter}gemv", product.transpose_a, rows, columns, a, leading_a, b, c)
-        elif product.m == 1:
-            rows, columns = (n, k) if product.transpose_b else (k, n)
-            write_zeros(w, c, n * self.result.dtype.bytes)
-            call.gemv(f"{letter}gemv", not product.transpose_b, rows, columns, b, leading_b, a, c)
-        else:
-            call.gemm(f"{letter}gemm", tile)
+        order = [
+            constant(I32, ROW_MAJOR),
+            *map(_transposition, (product.transpose_a, product.transpose_b)),
+        ]
+        sizes = [constant(integer, size) for size in (tile.rows, tile.columns, tile.count)]
+        leading_a, leading_b = (constant(integer, size) for size in product.leading)
+        one, zero = constant(number, 1), constant(number, 0)
+        self.w.call_void(
+            f"{SYMBOL}{self._letter}gemm",
+            [
+                *order,
+                *sizes,
+                one,
+                a,
+                leading_a,
+                b,
+                leading_b,
+                zero,
+                c,
+                constant(integer, product.n),
+            ],
+        )
 
     @property
     def _number(self) -> LLVMType:
@@ -251,75 +251,6 @@ class _ProductWriter:
         if letter is None:
             raise InternalError(f"the BLAS has no product of {self.result.dtype}")
         return letter
-
-
-@dataclass(frozen=True, slots=True)
-class _BlasCall:
-    """Calls of the C interface, with arguments of the types it wants."""
-
-    w: FunctionWriter
-    number: LLVMType
-    integer: LLVMType
-    product: Product
-
-    def gemm(self, name: str, tile: _Tile) -> None:
-        """C = op(A) · op(B)."""
-        product = self.product
-        a, b, c = tile.bases
-        order = [
-            constant(I32, ROW_MAJOR),
-            *map(_transposition, (product.transpose_a, product.transpose_b)),
-        ]
-        sizes = [self._integer(size) for size in (tile.rows, tile.columns, tile.count)]
-        leading_a, leading_b = map(self._integer, product.leading)
-        one, zero = constant(self.number, 1), constant(self.number, 0)
-        self.w.call_void(
-            SYMBOL + name,
-            [*order, *sizes, one, a, leading_a, b, leading_b, zero, c, self._integer(product.n)],
-        )
-
-    def gemv(
-        self,
-        name: str,
-        transposed: bool,
-        m: int,
-        n: int,
-        a: Register,
-        leading: int,
-        x: Register,
-        y: Register,
-    ) -> None:
-        """y += op(A) · x in parts, A being stored as m x n with so many elements from row to row."""
-        width = min(n, _GEMV_WIDTH) if m * n > GEMV_PART else n
-        height = min(m, max(1, GEMV_PART // width))
-        with self._parts(m, height) as (row, rows), self._parts(n, width) as (column, columns):
-            start = self._moved(self._moved(a, row, leading), column, 1)
-            read, written = (row, column) if transposed else (column, row)
-            one, apart = constant(self.number, 1), self._integer(1)
-            order = [constant(I32, ROW_MAJOR), _transposition(transposed), rows, columns, one]
-            of = [start, self._integer(leading), self._moved(x, read, 1), apart]
-            to = [one, self._moved(y, written, 1), apart]
-            self.w.call_void(SYMBOL + name, [*order, *of, *to])
-
-    @contextmanager
-    def _parts(self, extent: int, length: int) -> Generator[tuple[Register, Register]]:
-        """A loop over parts of an axis: where one begins, and its length."""
-        if length == extent:
-            yield constant(I64, 0), self._integer(extent)
-            return
-        w = self.w
-        with w.loop(constant(I64, 0), constant(I64, extent), constant(I64, length)) as loop:
-            left = w.sub(constant(I64, extent), loop.index)
-            count = w.smin(left, constant(I64, length))
-            is_narrow = self.integer != I64
-            yield loop.index, w.trunc(count, self.integer.scalar) if is_narrow else count
-
-    def _moved(self, base: Register, elements: Register, times: int) -> Register:
-        moved = multiply_constant(self.w, elements, times)
-        return element_address(self.w, base, self.number, moved)
-
-    def _integer(self, value: int) -> Register:
-        return constant(self.integer, value)
 
 
 def _transposition(transposed: bool) -> Register:

@@ -22,7 +22,7 @@ import numpy as np
 from ...core.lazy_dataclass import dataclass
 from ...core.signal_handlers import pass_on
 
-FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")
+FUNCTIONS: Final = ("sgemm", "dgemm")
 # `CBLAS_LAYOUT` and `CBLAS_TRANSPOSE` of cblas.h
 ROW_MAJOR: Final = 101
 PLAIN: Final = 111

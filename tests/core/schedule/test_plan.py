@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -10,17 +11,30 @@ from hypothesis import strategies as st
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.kernels.ops import Kernel
-from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
+from nnkit.core.ops import (
+    Add,
+    Aggregate,
+    Combinator,
+    Dot,
+    Literal,
+    Return,
+    Scan,
+    ShapeCast,
+    Transpose,
+)
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledArgSort
 from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.product_kernels import is_kernel_product
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, module_of, results
 from tests.patience import PATIENCE
@@ -75,19 +89,47 @@ def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
     assert_close(expected, results(module, arguments))
 
 
-def test_a_vector_times_a_matrix_of_wide_rows_is_a_kernel() -> None:
-    """Where all lanes of four vectors are full, or few of many are not, and the matrix is in a near cache."""
+def test_products_with_a_vector_call_no_blas() -> None:
+    """They are tiles where all lanes of four vectors of columns are full, or few of many are not, else nests."""
     target = Target(fma=True, l2_bytes=1 << 17)
-    rows = ((600, 48, True), (60, 517, True), (600, 44, False), (2000, 16, False), (600, 64, False))
-    for k, n, is_kernel in rows:
-        module = module_of(lambda b, x, w: b.emit(Dot(), x, w), f32(1, k), f32(k, n))
-        arguments = arguments_for(module)
-        expected = results(module, arguments)
-        generate_compute(module)
-        schedule(module, target)
-        ops = {type(i.op) for i in module.functions["main"].entry.instructions}
-        assert (Kernel if is_kernel else Gemm) in ops, (k, n)
-        assert_close(expected, results(module, arguments))
+    by_columns = (
+        (600, 48, True),
+        (60, 517, True),
+        (600, 44, False),
+        (2000, 16, False),
+        (600, 64, True),
+    )
+    for k, n, is_tile in by_columns:
+        for build, *types in (
+            (lambda b, x, w: b.emit(Dot(), x, w), f32(1, k), f32(k, n)),
+            (lambda b, x, w: b.emit(Dot(), x, w), f32(k), f32(k, n)),
+            (lambda b, x, w: b.emit(Dot(), b.emit(Transpose(), w), x), f32(k), f32(k, n)),
+        ):
+            _check_product_with_a_vector(build, types, target, is_tile=is_tile)
+    for types in (
+        (f32(44, 600), f32(600)),
+        (f32(44, 600), f32(600, 1)),
+        (f32(3, 44, 600), f32(600)),
+    ):
+        _check_product_with_a_vector(
+            lambda b, w, x: b.emit(Dot(), w, x), types, target, is_tile=False
+        )
+
+
+def _check_product_with_a_vector(
+    build: Callable[..., Value], types: Sequence[TensorType], target: Target, *, is_tile: bool
+) -> None:
+    module = module_of(build, *types)
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    generate_compute(module)
+    block = module.functions["main"].entry
+    (product,) = [i for i in block.instructions if isinstance(i.op, MatrixProduct)]
+    assert is_kernel_product(product, target) == is_tile, types
+    schedule(module, target)
+    ops = {type(i.op) for i in block.instructions}
+    assert Kernel in ops and Gemm not in ops, types
+    assert_close(expected, results(module, arguments))
 
 
 def test_the_stage_is_checked() -> None:

@@ -136,5 +136,5 @@ def test_every_spelling_of_its_functions(
     assert {name: again.addresses[name] for name in blas.FUNCTIONS} == {
         name: found.addresses[name] for name in blas.FUNCTIONS
     }
-    delattr(renamed, f"{spelling[0]}dgemv{spelling[1]}")
+    delattr(renamed, f"{spelling[0]}dgemm{spelling[1]}")
     assert blas._functions_of(path) is None
