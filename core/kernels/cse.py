@@ -91,6 +91,8 @@ class _Merging:
                 elif (known := self._load(access, kept)) is not None:
                     instruction.replace_with(known)
                     continue
+            elif (buffer := written_buffer(instruction)) is not None:
+                self.loaded.pop(root_of(buffer, self.aliases), None)
             kept.append(instruction)
         block.instructions[:] = kept
         for key in keys:
@@ -182,7 +184,7 @@ def _is_only_written(allocation: Instruction) -> bool:
 
 
 def _drop_dead(block: Block) -> bool:
-    """Drop what is dead in a block; whether anything in it writes memory."""
+    """Drop what is dead in a block; whether anything in it writes memory, or may stop the program."""
     kept: list[Instruction] = []
     writes = False
     for instruction in reversed(block.instructions):
@@ -191,8 +193,9 @@ def _drop_dead(block: Block) -> bool:
             is_needed = _drop_dead(body_of(instruction))
             writes = writes or is_needed
         else:
-            is_needed = Effect.WRITE in effect or instruction.op.is_terminator
-            writes = writes or Effect.WRITE in effect
+            acts = Effect.WRITE in effect or Effect.TRAP in effect
+            is_needed = acts or instruction.op.is_terminator
+            writes = writes or acts
         if is_needed or any(result.uses for result in instruction.results):
             kept.append(instruction)
         else:

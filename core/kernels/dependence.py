@@ -21,7 +21,8 @@ from ..ir.effect import Effect
 from ..ir.instruction import Instruction, Value
 from ..lazy_dataclass import dataclass
 from .errors import IllegalRewrite
-from .indices import BufferAccess, IndexSum, access_of
+from .guarded_ops import ReshapeBuffer
+from .indices import BufferAccess, IndexSum, accesses_of
 from .loops import body_of, loop_op
 from .ops import buffer_of
 
@@ -51,6 +52,8 @@ class LoopAccesses:
     carried: set[Value] = field(default_factory=set[Value])
     own: set[Value] = field(default_factory=set[Value])
     """The buffers that are allocated there."""
+    stops: bool = False
+    """Whether a check may stop the program."""
 
     def renamed(self, old: Value, new: Value) -> LoopAccesses:
         """The same with another value in place of an index."""
@@ -80,11 +83,14 @@ def accesses_in(instructions: Iterable[Instruction]) -> LoopAccesses:
                 pending.append(iter(body.instructions))
         elif instruction.op.effect is Effect.ALLOCATE:
             found.own.update(instruction.results)
-        elif (access := access_of(instruction)) is not None:
-            key = (access.buffer, access.is_store, key_of(access))
-            if key not in seen:
-                seen.add(key)
-                found.accesses.append(access)
+        elif Effect.TRAP in instruction.op.effect:
+            found.stops = True
+        else:
+            for access in accesses_of(instruction):
+                key = (access.buffer, access.is_store, key_of(access))
+                if key not in seen:
+                    seen.add(key)
+                    found.accesses.append(access)
     return found
 
 
@@ -96,6 +102,8 @@ def key_of(access: BufferAccess) -> object:
 
 def root_of(buffer: Value, aliases: BufferAliases) -> Value:
     """One of the buffers that lie where this one lies: the same for all of them."""
+    while buffer.producer is not None and isinstance(buffer.op, ReshapeBuffer):
+        (buffer,) = buffer.producer.operands
     for operand, result in aliases:
         if buffer is result:
             return operand
@@ -127,7 +135,12 @@ def conflict_of_order(
     loops: Mapping[Value, tuple[Range, Distances]],
     aliases: BufferAliases,
 ) -> str | None:
-    """Which accesses of `first` and of `second` may meet at these distances of these loops, one of them a store."""
+    """Which accesses of `first` and of `second` may meet at these distances of these loops, one of them a store.
+
+    Of two checks that fail, the program tells the first one.
+    """
+    if first.stops and second.stops:
+        return "two checks"
     own = first.own | second.own
     for one, other in _pairs(first.accesses, second.accesses, own, aliases):
         if may_meet(one, other, first, second, loops):
@@ -148,8 +161,8 @@ def may_meet(
     """
     if any(low > high for _, (low, high) in loops.values()):
         return False
-    if len(one.indices) != len(other.indices):
-        return True  # buffers of different shapes in one place
+    if _differ(one, other):
+        return True
     for axis, (x, y) in enumerate(zip(one.indices, other.indices, strict=True)):
         constant = x.constant - y.constant
         terms: list[_Term] = []
@@ -174,7 +187,7 @@ def may_meet(
 
 def may_touch_same(one: BufferAccess, other: BufferAccess) -> bool:
     """Whether they may touch one element of a buffer, where their coordinates are the same values."""
-    if len(one.indices) != len(other.indices):
+    if _differ(one, other):
         return True
     for axis, (x, y) in enumerate(zip(one.indices, other.indices, strict=True)):
         step, step_of_other = one.steps[axis], other.steps[axis]
@@ -190,6 +203,12 @@ def may_touch_same(one: BufferAccess, other: BufferAccess) -> bool:
         if not _can_be_zero(x.constant - y.constant, terms):
             return False
     return True
+
+
+def _differ(one: BufferAccess, other: BufferAccess) -> bool:
+    """Whether indices say nothing: of buffers of different shapes in one place, or of any element."""
+    is_reshaped = one.buffer is not other.buffer and one.buffer.type != other.buffer.type
+    return is_reshaped or len(one.indices) != len(other.indices)
 
 
 _Term: TypeAlias = "tuple[int, int | None, int | None]"
@@ -213,7 +232,7 @@ def _terms_of(
         whole = known.ranges.get(value)
         if whole is not None:
             constant += _own_terms(coefficient, whole, terms)
-        elif value in known.carried or value.producer is not None:
+        elif value in known.carried or value.producer is not None or value.tensor.rank:
             terms.append((coefficient, None, None))
         else:
             same += coefficient

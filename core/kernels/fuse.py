@@ -69,7 +69,7 @@ def _require_movable(
     loads = accesses_in(between)
     for instruction in between:
         effect = instruction.op.effect
-        if instruction.regions or effect is Effect.WRITE:
+        if instruction.regions or Effect.WRITE in effect or Effect.TRAP in effect:
             raise IllegalRewrite(f"a {instruction.op.name} stands between the loops")
         if not late.isdisjoint(instruction.operands):
             raise IllegalRewrite(

@@ -116,7 +116,11 @@ class StoreWhere(_GuardedAccess):
         self, condition: Array, value: Array, buffer: Array, *coordinates: Array
     ) -> tuple[()]:
         holds, where = self._where(condition, buffer, coordinates)
-        buffer[where] = np.broadcast_to(value, self.lanes or 1)[: holds.size][holds]
+        values = np.broadcast_to(value, self.lanes or 1)[: holds.size][holds]
+        if where:
+            buffer[where] = values
+        elif values.size:  # of the one element, the last lane
+            buffer[...] = values[-1]
         return ()
 
 

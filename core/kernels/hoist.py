@@ -7,13 +7,14 @@ from ..ir.instruction import Block, Instruction
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
 from .loops import body_of, inside, loop_op, loops_of, position_of
+from .ops import LoadAt
 
 
 def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:
     """Move before a loop what computes, or loads from buffers that it does not write, the same in all iterations.
 
-    Constants stay where they are, unless something that moves needs them; so do loops.  Nothing moves out of a loop
-    that does not run.
+    Constants stay where they are, unless something that moves needs them; so do loops, and loads where a condition
+    holds, which a check may stand before.  Nothing moves out of a loop that does not run.
     """
     position = position_of(block, loop)
     if not loop_op(loop).count:
@@ -27,7 +28,9 @@ def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> No
     for instruction in body.instructions:
         effect = instruction.op.effect
         is_pure = effect is Effect.NONE and not instruction.op.is_terminator
-        is_load = effect is Effect.READ and root_of(instruction.operands[0], aliases) not in written
+        is_load = isinstance(instruction.op, LoadAt) and (
+            root_of(instruction.operands[0], aliases) not in written
+        )
         may_move = (is_pure or is_load) and not instruction.regions
         if may_move and made.isdisjoint(instruction.operands):
             moved[instruction] = None

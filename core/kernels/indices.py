@@ -15,9 +15,10 @@ from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
-from ..types import I64, scalar
+from ..types import I64, PointerType, scalar
+from .guarded_ops import LoadWhere, StoreWhere, written_buffer
 from .loops import apply_op, inside
-from .ops import AffineIndex, LoadAt, StoreAt
+from .ops import AffineIndex, LoadAt, PrefetchAt, StoreAt
 
 
 class IndexSum(NamedTuple):
@@ -52,7 +53,8 @@ class IndexSum(NamedTuple):
 class BufferAccess:
     """Elements of a buffer that an instruction touches: lane l lies `l · steps[k]` further along axis k.
 
-    `lanes` is 0 for a scalar, and `touched` the number of elements.
+    `lanes` is 0 for a scalar, and `touched` the number of elements.  Coordinates may be vectors, with one for each
+    lane.  Without `indices` any element of the buffer may be touched.
     """
 
     instruction: Instruction
@@ -81,6 +83,29 @@ def access_of(instruction: Instruction) -> BufferAccess | None:
     return BufferAccess(
         instruction, is_store, buffer, indices_of(instruction), lanes, steps, touched
     )
+
+
+def accesses_of(instruction: Instruction) -> tuple[BufferAccess, ...]:
+    """All that an instruction of a kernel may touch, where it holds, too; a fetch touches nothing."""
+    op = instruction.op
+    if op.effect is Effect.NONE or isinstance(op, PrefetchAt):
+        return ()
+    found = access_of(instruction)
+    if found is not None:
+        return (found,)
+    if isinstance(op, LoadWhere | StoreWhere):
+        first = op.first_buffer
+        coordinates = instruction.operands[first + 1 :]
+        indices = tuple([_sum_of(index, coordinates) for index in op.indices])
+        steps = op.steps or (0,) * len(op.indices)
+        touched = op.active or op.lanes or 1
+        is_store, buffer = isinstance(op, StoreWhere), instruction.operands[first]
+        return (BufferAccess(instruction, is_store, buffer, indices, op.lanes, steps, touched),)
+    written = written_buffer(instruction)
+    buffers = [x for x in instruction.operands if isinstance(x.type, PointerType)]
+    if op.effect is Effect.ALLOCATE:
+        return ()
+    return tuple([BufferAccess(instruction, x is written, x, (), 0, (), 1) for x in buffers])
 
 
 def linear_of(value: Value) -> IndexSum:

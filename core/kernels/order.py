@@ -15,12 +15,14 @@ from ..ir.instruction import Block, Instruction, Value
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
 from .loops import body_of, inside
+from .ops import LoadAt
 
 
 def shorten_live_ranges(block: Block, *, aliases: BufferAliases = ()) -> None:
     """Order a body, and those of the loops in it, depth first from what has effects, and from what is yielded.
 
-    Stores, loops, and loads of buffers that are stored to in the same body, stay in their order.
+    Stores, loops, checks, loads where a condition holds, and loads of buffers that are stored to in the same body, stay
+    in their order.
     What nothing uses stands at the end.
 
     Cost: linear in the number of instructions times the depth of loops.
@@ -38,12 +40,7 @@ def _order(block: Block, aliases: BufferAliases) -> None:
         for one in inside(block)
         if (buffer := written_buffer(one)) is not None
     }
-    waiting = {
-        one
-        for one in block.instructions
-        if not (one.regions or one.op.is_terminator or Effect.WRITE in one.op.effect)
-        and not (one.op.effect is Effect.READ and root_of(one.operands[0], aliases) in stored)
-    }
+    waiting = {one for one in block.instructions if _may_move(one, stored, aliases)}
     placed: list[Instruction] = []
     for root in block.instructions:
         if root not in waiting:
@@ -51,6 +48,14 @@ def _order(block: Block, aliases: BufferAliases) -> None:
     unused = [one for one in block.instructions if one in waiting]
     end = len(placed) - placed[-1].op.is_terminator
     block.instructions[:] = [*placed[:end], *unused, *placed[end:]]
+
+
+def _may_move(instruction: Instruction, stored: set[Value], aliases: BufferAliases) -> bool:
+    """Whether it may stand wherever its operands are known."""
+    if isinstance(instruction.op, LoadAt):
+        return root_of(instruction.operands[0], aliases) not in stored
+    is_free = instruction.op.effect in (Effect.NONE, Effect.ALLOCATE)
+    return is_free and not (instruction.regions or instruction.op.is_terminator)
 
 
 def _place(root: Instruction, waiting: set[Instruction], placed: list[Instruction]) -> None:

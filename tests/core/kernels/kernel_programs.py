@@ -2,7 +2,9 @@
 
 `random_kernel` makes a module whose function `main` is one kernel, and arguments for it: loops in loops, some of which
 carry values, with loads and stores at constant, shifted, reversed, strided and summed indices, of buffers of several
-element types, of which some are results and some the kernel's own.
+element types, of which some are results, some the kernel's own, and some others under another shape.  Some kernels are
+`guarded` as well: with loads and stores where a condition holds, at indices that are read, with checks, which may
+fail, and with buffers that are filled and copied as a whole.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from nnkit.core.ir import Module, Stage, finish_function, start_function
 from nnkit.core.ir.instruction import Block, Instruction, Op, Value
 from nnkit.core.ir.placement import Placement, output
 from nnkit.core.kernels.build import KernelBuilder
+from nnkit.core.kernels.dependence import root_of
 from nnkit.core.kernels.indices import IndexSum
 from nnkit.core.kernels.ops import Fma
 from nnkit.core.ops import (
@@ -36,7 +39,7 @@ from nnkit.core.ops import (
     Subtract,
 )
 from nnkit.core.text import print_module
-from nnkit.core.types import F32, F64, I32, Array, DType, TensorType, TupleType
+from nnkit.core.types import F32, F64, I32, I64, Array, DType, TensorType, TupleType
 from tests.values import numbers
 
 DTYPES = (F32, F32, F64, I32)
@@ -59,6 +62,7 @@ class Program:
     arguments: tuple[Array, ...]
     is_tame: bool
     """Whether its numbers are small and finite."""
+    is_guarded: bool = False
     steps: list[str] = field(default_factory=list[str])
     """What was done to it, for the message of a failure."""
 
@@ -83,8 +87,12 @@ class Program:
     def block(self) -> Block:
         return self.kernel.regions[0].entry
 
-    def run(self) -> tuple[Array, ...]:
-        found = evaluate(self.module, "main", *self.arguments)
+    def run(self) -> tuple[Array, ...] | str:
+        """The results, or which check failed."""
+        try:
+            found = evaluate(self.module, "main", *self.arguments)
+        except IndexError as error:
+            return str(error)
         return found if isinstance(found, tuple) else (found,)
 
 
@@ -115,12 +123,12 @@ def random_kernel(seed: int) -> Program:
     ]
     count = rng.randint(1, min(2, len(types) - 1))
     build = KernelBuilder(types[count:], types[:count])
-    draft = _Draft(rng, build, is_tame=rng.random() < 0.5)
+    draft = _Draft(rng, build, is_tame=rng.random() < 0.5, is_guarded=rng.random() < 0.4)
     draft.block(0, 1)
     draft.block(0, 1)
     data = np.random.default_rng(seed)
     arguments = tuple(_numbers(type, draft.is_tame, data) for type in build.operand_types)
-    return Program(module_of(build), arguments, draft.is_tame)
+    return Program(module_of(build), arguments, draft.is_tame, draft.is_guarded)
 
 
 def _numbers(type: TensorType, is_tame: bool, rng: np.random.Generator) -> Array:
@@ -139,6 +147,7 @@ class _Draft:
     rng: Random
     build: KernelBuilder
     is_tame: bool
+    is_guarded: bool = False
     indices: list[tuple[Value, int, int]] = field(default_factory=list[tuple[Value, int, int]])
     """Indices of loops with their smallest and largest number."""
     counts: list[int] = field(default_factory=list[int])
@@ -148,10 +157,10 @@ class _Draft:
     def block(self, depth: int, runs: int) -> None:
         """A few statements: loops as long as it is not deep, stores, updates, local buffers."""
         kinds = ["loop", "loop", "loop", "nest"] if depth < 4 else []
+        others = ["store", "update", "local", "scalar", *(["reduce"] if kinds else [])]
+        others += ["where", "where", "check", "fill", "copy", "view"] if self.is_guarded else []
         for _ in range(self.rng.randint(1, 3)):
-            kind = self.rng.choice(
-                [*kinds, "store", "update", "local", *(["reduce"] if kinds else [])]
-            )
+            kind = self.rng.choice([*kinds, *others])
             seen = len(self.scalars), len(self.locals)
             if kind == "loop":
                 self.loop(depth, runs, carries=False)
@@ -159,11 +168,15 @@ class _Draft:
                 self.loop(depth, runs, carries=True)
             elif kind == "local":
                 self.local()
+            elif kind == "scalar":  # which is used later, perhaps behind stores
+                self.scalars.append(self.value(depth=3))
             elif kind == "nest":
                 self.nest(runs)
+            elif kind in ("where", "check", "fill", "copy", "view"):
+                getattr(self, kind)()
             else:
                 self.store(is_update=kind == "update")
-            if kind != "reduce" and kind != "local":
+            if kind not in ("reduce", "local", "scalar", "view"):
                 del self.scalars[seen[0] :], self.locals[seen[1] :]
 
     def nest(self, runs: int) -> None:
@@ -223,14 +236,62 @@ class _Draft:
             self.indices.pop()
         self.locals.append(buffer)
 
+    def where(self) -> None:
+        """A store where a condition holds, perhaps of what was there."""
+        buffer = self.rng.choice([*self.build.outputs, *self.locals])
+        places = self.guarded(buffer)
+        value = self.value(_tensor(buffer).dtype)
+        if self.rng.random() < 0.3:
+            old = self.build.load_where(self.condition(), buffer, *places)
+            value = self.build.emit(self.rng.choice(REDUCTIONS), old, value)
+        self.build.store_where(self.condition(), value, buffer, *places)
+
+    def check(self) -> None:
+        """A check that may fail, seldom."""
+        self.build.check(self.read_index(4), self.rng.choice((2, 4, 5, 5, 5, 5)))
+
+    def fill(self) -> None:
+        buffer = self.rng.choice([*self.build.outputs, *self.locals])
+        self.build.fill(buffer, self.build.constant(_tensor(buffer).dtype, self.rng.randint(-2, 3)))
+
+    def copy(self) -> None:
+        """Of a buffer that has the type of another."""
+        target = self.rng.choice([*self.build.outputs, *self.locals])
+        others = [*self.build.operands, *self.build.outputs, *self.locals]
+        alike = [x for x in others if x.type == target.type and _root(x) is not _root(target)]
+        if alike:
+            self.build.copy(self.rng.choice(alike), target)
+
+    def view(self) -> None:
+        """The elements of a buffer in one row."""
+        buffer = self.rng.choice([*self.build.outputs, *self.locals])
+        tensor = _tensor(buffer)
+        self.locals.append(self.build.reshape(buffer, tensor.with_shape((tensor.size,))))
+
+    def condition(self) -> Value:
+        dtype = self.rng.choice(DTYPES)
+        return self.build.emit(LessThan(), self.value(dtype, 1), self.value(dtype, 1))
+
+    def read_index(self, last: int) -> Value:
+        """An index from 0 to `last` that is read, or computed."""
+        index = self.build.emit(DataTypeCast(I64), self.value(I32, 1))
+        least = self.build.emit(Maximum(), index, self.build.constant(I64, 0))
+        return self.build.emit(Minimum(), least, self.build.constant(I64, last))
+
+    def guarded(self, buffer: Value) -> list[Value | IndexSum]:
+        return [
+            self.read_index(extent - 1) if self.rng.random() < 0.5 else self.along(extent)
+            for extent in _tensor(buffer).shape
+        ]
+
     def store(self, *, is_update: bool) -> None:
         buffer = self.rng.choice([*self.build.outputs, *self.locals])
-        where = self.where(buffer)
+        places = self.places(buffer)
         value = self.value(_tensor(buffer).dtype)
         if is_update:
-            old = self.build.load(buffer, *where)
+            old = self.build.load(buffer, *places)
             value = self.build.emit(self.rng.choice(REDUCTIONS), old, value)
-        self.build.store(value, buffer, *where)
+        self.build.store(value, buffer, *places)
 
     def value(self, dtype: DType | None = None, depth: int = 2) -> Value:
         """A scalar: loaded, constant, one that there is, an index, or computed from others."""
@@ -243,7 +304,9 @@ class _Draft:
         kind = self.rng.choice(kinds)
         if kind == "load":
             buffer = self.rng.choice(buffers)
-            return self.build.load(buffer, *self.where(buffer))
+            if self.is_guarded and depth and self.rng.random() < 0.3:
+                return self.build.load_where(self.condition(), buffer, *self.guarded(buffer))
+            return self.build.load(buffer, *self.places(buffer))
         if kind == "known":
             return self.rng.choice(known)
         if kind == "constant":
@@ -276,7 +339,7 @@ class _Draft:
             return emit(Select(), x, y, emit(LessThan(), x, self.value(dtype, 0)))
         return emit(self.rng.choice(BINARY), x, y)
 
-    def where(self, buffer: Value) -> list[IndexSum]:
+    def places(self, buffer: Value) -> list[IndexSum]:
         return [self.along(extent) for extent in _tensor(buffer).shape]
 
     def along(self, extent: int) -> IndexSum:
@@ -298,6 +361,10 @@ class _Draft:
             form, low, high = fitting[0]
         is_shifted = rng.randint(0, 2) == 0 or low < 0 or high >= extent
         return form.plus(rng.randint(-low, extent - 1 - high) if is_shifted else 0)
+
+
+def _root(buffer: Value) -> Value:
+    return root_of(buffer, ())
 
 
 def _tensor(buffer: Value) -> TensorType:

@@ -17,10 +17,17 @@ from nnkit.core.ir import Builder
 from nnkit.core.ir.instruction import Block, Instruction, Value
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.cse import cse, drop_dead_code
+from nnkit.core.kernels.dependence import root_of
 from nnkit.core.kernels.errors import IllegalRewrite
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.hoist import hoist, hoist_all
-from nnkit.core.kernels.indices import IndexSum, access_of, fold_indices, replace_index
+from nnkit.core.kernels.indices import (
+    IndexSum,
+    access_of,
+    accesses_of,
+    fold_indices,
+    replace_index,
+)
 from nnkit.core.kernels.interchange import interchange
 from nnkit.core.kernels.loops import body_of, inside, loop_op, loops_of, make_index
 from nnkit.core.kernels.ops import AllocateLocal, buffer_of
@@ -83,10 +90,9 @@ def _vectorise_reduction(rng: Random, block: Block, loop: Instruction) -> None:
 
 def _pack(rng: Random, block: Block, loop: Instruction) -> None:
     """Copy a matrix that a block only reads, by rows or columns, and read all of it there."""
-    accesses = [a for a in map(access_of, inside(block)) if a is not None]
-    kept = _buffers(block) - {
-        a.buffer for a in accesses if a.is_store or a.touched != max(a.lanes, 1)
-    }
+    accesses = [a for one in inside(block) for a in accesses_of(one)]
+    others = {root_of(a.buffer, ()) for a in accesses if a.is_store or a.touched != max(a.lanes, 1)}
+    kept = {buffer for buffer in _buffers(block) if root_of(buffer, ()) not in others}
     matrices = [x for x in kept if x in _outside(block) and len(_shape(x)) == 2]
     if not matrices:
         raise IllegalRewrite("no matrix is only read here")
@@ -188,6 +194,9 @@ def test_rewrites_keep_results(seed: int) -> None:
     assert print_module(parse_module(text)) == text
     assert not [x.reason for x in accesses_outside(program.block)], program
     found = program.run()
+    if isinstance(found, str) or isinstance(expected, str):
+        assert found == expected, program
+        return
     if is_exact:
         assert same_bits(found, expected), program
     else:
