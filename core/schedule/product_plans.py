@@ -30,6 +30,9 @@ from .target import Target
 _MULTIPLY: Final = 0.15
 """Nanoseconds of multiplying and adding two vectors: two begin per cycle, at 3.3 GHz."""
 
+_BYTE: Final = 0.01
+"""Nanoseconds of a byte of a matrix that comes from behind the second cache, where one row alone uses it."""
+
 LEAST_ROWS: Final = 4
 """Rows from which it pays to turn the columns of the other matrix."""
 
@@ -144,6 +147,8 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     columns = _Level(n, -(-vectors // _TILE_VECTORS), True)
     levels += [columns] if by_columns else [rows] if packed else [rows, columns]
     work = _MULTIPLY * math.prod(batch) * m * k * -(-n // lanes)
+    if m == 1 and _matrix_bytes(b) > target.near_l2_bytes:
+        work = max(work, _BYTE * math.prod(batch) * _matrix_bytes(b))
     level, grain = _shared(levels, work)
     block_columns = 0
     if grain and level == len(batch) and by_columns:
