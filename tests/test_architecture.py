@@ -115,7 +115,7 @@ def house(name: str) -> str:
 
 def part(name: list[str]) -> str:
     """The part of core a module belongs to: the ops of a stage are ops, wherever they lie."""
-    return "ops" if name[3:4] in (["ops"], ["guarded_ops"]) else name[2]
+    return "ops" if name[3:4] in (["ops"], ["guarded_ops"], ["access_ops"]) else name[2]
 
 
 def layer(name: str) -> int:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
+from .access_ops import buffer_of
 from .dependence import Range, range_of
 from .indices import BufferAccess, IndexSum, access_of
 from .loops import body_of, loop_op
-from .ops import buffer_of
 
 
 @dataclass(frozen=True)

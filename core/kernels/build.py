@@ -25,6 +25,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, Type, scalar
+from .access_ops import LoadAt, PrefetchAt, StoreAt, buffer_of
 from .guarded_ops import (
     CheckIndex,
     CopyBuffer,
@@ -35,7 +36,7 @@ from .guarded_ops import (
 )
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
-from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, PrefetchAt, StoreAt, buffer_of
+from .ops import AffineIndex, AllocateLocal, Kernel, Loop
 
 AnyIndex: TypeAlias = Value | int | IndexSum
 

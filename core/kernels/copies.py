@@ -14,9 +14,10 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine
 from ..types import I64, scalar
+from .access_ops import LoadAt, StoreAt
 from .indices import first_coordinate
 from .loops import apply_op
-from .ops import AffineIndex, LoadAt, StoreAt
+from .ops import AffineIndex
 
 
 @dataclass

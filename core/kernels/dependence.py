@@ -20,11 +20,11 @@ from typing import NamedTuple, TypeAlias
 from ..ir.effect import Effect
 from ..ir.instruction import Instruction, Value
 from ..lazy_dataclass import dataclass
+from .access_ops import buffer_of
 from .errors import IllegalRewrite
 from .guarded_ops import ReshapeBuffer
 from .indices import BufferAccess, IndexSum, accesses_of
 from .loops import body_of, loop_op
-from .ops import buffer_of
 
 BufferAliases: TypeAlias = Sequence[tuple[Value, Value]]
 """Buffers of an operand and of the result that is made in its place."""

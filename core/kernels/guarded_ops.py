@@ -23,7 +23,8 @@ from ..lazy_dataclass import dataclass
 from ..ops.forms import Pointwise
 from ..stage import Stage, Stages
 from ..types import BOOL, I64, Array, PointerType, TensorType, Type, scalar
-from .ops import IndexedAccess, Kernel, PrefetchAt, buffer_of, check_active, require_inside
+from .access_ops import IndexedAccess, PrefetchAt, buffer_of, check_active, require_inside
+from .ops import Kernel
 
 _SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
 

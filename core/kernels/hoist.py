@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction
+from .access_ops import LoadAt
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
 from .loops import body_of, inside, loop_op, loops_of, position_of
-from .ops import LoadAt
 
 
 def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:

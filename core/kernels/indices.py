@@ -16,9 +16,10 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
 from ..types import I64, PointerType, scalar
+from .access_ops import LoadAt, PrefetchAt, StoreAt
 from .guarded_ops import LoadWhere, StoreWhere, written_buffer
 from .loops import apply_op, inside
-from .ops import AffineIndex, LoadAt, PrefetchAt, StoreAt
+from .ops import AffineIndex
 
 
 class IndexSum(NamedTuple):

@@ -23,9 +23,10 @@ from ..ops.literal import Literal
 from ..ops.nest import Affine, Nest
 from ..ops.reduction import Broadcast
 from ..types import PointerType, TensorType
+from .access_ops import LoadAt
 from .indices import BufferAccess, IndexSum, access_of, maps_of
 from .loops import apply_op
-from .ops import Kernel, LoadAt, body_nanoseconds, executed
+from .ops import Kernel, body_nanoseconds, executed
 from .products import is_epilogue
 
 _MOST_AGAIN: Final = 0.03

@@ -17,10 +17,11 @@ from ..ops.arithmetic import Add
 from ..ops.forms import Pointwise
 from ..ops.reduction import Broadcast
 from ..types import DType, PointerType, TensorType
+from .access_ops import LoadAt, StoreAt
 from .errors import IllegalRewrite
 from .indices import BufferAccess, IndexSum, access_of, compute_index, indices_of, set_indices
 from .loops import apply_op, body_of
-from .ops import AffineIndex, AllocateLocal, LaneNumbers, LoadAt, StoreAt
+from .ops import AffineIndex, AllocateLocal, LaneNumbers
 
 
 @dataclass

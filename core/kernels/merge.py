@@ -12,11 +12,12 @@ from typing import Final
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Region, Value
 from ..ir.surgery import with_bodies
+from .access_ops import StoreAt, buffer_of
 from .cse import cse, drop_dead_code
 from .errors import IllegalRewrite
 from .guarded_ops import ReshapeBuffer
 from .loops import body_of, inside, loop_op, loops_of, make_yield, take_apart
-from .ops import Kernel, Loop, StoreAt, buffer_of
+from .ops import Kernel, Loop
 from .unroll import unroll
 
 _MOST_ITERATIONS: Final = 4

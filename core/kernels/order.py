@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Value
+from .access_ops import LoadAt
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
 from .loops import body_of, inside
-from .ops import LoadAt
 
 
 def shorten_live_ranges(block: Block, *, aliases: BufferAliases = ()) -> None:

@@ -15,9 +15,10 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Yield
 from ..types import TensorType
+from .access_ops import LoadAt, StoreAt, buffer_of
 from .indices import BufferAccess, IndexSum, access_of, maps_of
 from .loops import inside, make_index
-from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
+from .ops import Loop, Shuffle
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from ..ir.instruction import Block, Instruction, Value
+from .access_ops import PrefetchAt, buffer_of
 from .guarded_ops import LoadWhere
 from .indices import BufferAccess, access_of, maps_of
 from .loops import is_loop
-from .ops import PrefetchAt, buffer_of
 
 _LINE: Final = 64
 """Bytes that come at a time."""

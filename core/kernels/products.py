@@ -21,7 +21,8 @@ from ..ops.arithmetic import Add
 from ..ops.literal import Literal
 from ..ops.nest import Access, Affine, Bounds, Nest, Yield, coordinate, identity_access
 from ..types import I64, PointerType, Shape, TensorType, scalar
-from .ops import Fma, Kernel, LoadAt, Loop, StoreAt
+from .access_ops import LoadAt, StoreAt
+from .ops import Fma, Kernel, Loop
 
 CHUNK = 512
 """Products that are added one by one: the error of a sum of k is at most (CHUNK + k / CHUNK) units of rounding of

@@ -36,10 +36,10 @@ from ..ops.arithmetic import Add
 from ..ops.literal import splat
 from ..ops.nest import Access, Output, build_nest, identity_access
 from ..types import PointerType, Shape, TensorType, scalar
+from .access_ops import LoadAt, StoreAt, buffer_of
 from .build import KernelBuilder
 from .indices import BufferAccess, IndexSum, access_of, maps_of
 from .loops import inside
-from .ops import LoadAt, StoreAt, buffer_of
 from .pack import Panel, write_panel
 from .products import Epilogue, build_product
 from .row_writer import Rows, RowWriter

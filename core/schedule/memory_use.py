@@ -12,7 +12,7 @@ from ..compute.bodies import bodies_of
 from ..ir import HEADER_BYTES, Effect, Function, Instruction, Module
 from ..ir.donation import donations
 from ..ir.surgery import walk
-from ..kernels.ops import buffer_of
+from ..kernels.access_ops import buffer_of
 from ..lazy_dataclass import dataclass
 from .plan import arena_bytes
 

@@ -22,10 +22,11 @@ import numpy as np
 from ..compute.address import is_inside
 from ..ir import Value
 from ..ir.instruction import Op
+from ..kernels.access_ops import buffer_of
 from ..kernels.build import KernelBuilder
 from ..kernels.guarded_ops import ExtractLane, IsInside
 from ..kernels.indices import IndexSum
-from ..kernels.ops import LaneNumbers, ReduceLanes, buffer_of
+from ..kernels.ops import LaneNumbers, ReduceLanes
 from ..kernels.pairs import add_compensated, add_in_excess
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Maximum, Minimum

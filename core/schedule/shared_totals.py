@@ -18,9 +18,9 @@ from dataclasses import field, replace
 from typing import Final
 
 from ..ir import Value
+from ..kernels.access_ops import buffer_of
 from ..kernels.build import AnyIndex, KernelBuilder
 from ..kernels.indices import IndexSum
-from ..kernels.ops import buffer_of
 from ..kernels.pairs import add_compensated, corrected
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add

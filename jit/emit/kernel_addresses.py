@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...core.ir import Block, Instruction, Value
-from ...core.kernels.ops import IndexedAccess, buffer_of
+from ...core.kernels.access_ops import IndexedAccess, buffer_of
 from ...core.lazy_dataclass import dataclass
 from ...core.types import Shape, TensorType
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Op, Value
+from ...core.kernels.access_ops import LoadAt, PrefetchAt, StoreAt, buffer_of
 from ...core.kernels.guarded_ops import (
     CheckIndex,
     CopyBuffer,
@@ -30,14 +31,10 @@ from ...core.kernels.ops import (
     Fma,
     Kernel,
     LaneNumbers,
-    LoadAt,
     Loop,
-    PrefetchAt,
     ReduceLanes,
     Shuffle,
-    StoreAt,
     body_nanoseconds,
-    buffer_of,
     copy_bytes,
 )
 from ...core.lazy_dataclass import dataclass

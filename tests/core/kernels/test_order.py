@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnkit.core.ir import Builder
-from nnkit.core.kernels.ops import LoadAt, StoreAt
+from nnkit.core.kernels.access_ops import LoadAt, StoreAt
 from nnkit.core.kernels.order import shorten_live_ranges
 from nnkit.core.ops import Negate, Yield
 from nnkit.core.ops.nest import Affine

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from nnkit.core.ir import Builder
 from nnkit.core.ir.instruction import Block, Instruction, Value
+from nnkit.core.kernels.access_ops import buffer_of
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.cse import cse, drop_dead_code
 from nnkit.core.kernels.dependence import root_of
@@ -30,7 +31,7 @@ from nnkit.core.kernels.indices import (
 )
 from nnkit.core.kernels.interchange import interchange
 from nnkit.core.kernels.loops import body_of, inside, loop_op, loops_of, make_index
-from nnkit.core.kernels.ops import AllocateLocal, buffer_of
+from nnkit.core.kernels.ops import AllocateLocal
 from nnkit.core.kernels.order import shorten_live_ranges
 from nnkit.core.kernels.pack import Panel, read_packed, write_panel
 from nnkit.core.kernels.parallelise import parallelise

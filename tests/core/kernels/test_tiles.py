@@ -10,8 +10,9 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage, finish_function, start_function
 from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.kernels import products, tiles
+from nnkit.core.kernels.access_ops import LoadAt
 from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.ops import Fma, LoadAt, Loop, executed
+from nnkit.core.kernels.ops import Fma, Loop, executed
 from nnkit.core.kernels.products import CHUNK, build_product, chunk_length
 from nnkit.core.kernels.tiles import Packing, Registers, best_tile, tile_product
 from nnkit.core.ops import Return

@@ -16,8 +16,9 @@ from nnkit.core.compute.footprint import Footprint
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Instruction, Module, Stage, Value
+from nnkit.core.kernels.access_ops import PrefetchAt
 from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.ops import AllocateLocal, Kernel, PrefetchAt, executed, is_kernel
+from nnkit.core.kernels.ops import AllocateLocal, Kernel, executed, is_kernel
 from nnkit.core.kernels.parallelise import has_parallel_loops
 from nnkit.core.ops import (
     Add,

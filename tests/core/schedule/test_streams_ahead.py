@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nnkit.core.ir import Block, Builder, Module, Value
+from nnkit.core.kernels.access_ops import LoadAt, PrefetchAt
 from nnkit.core.kernels.loops import inside
-from nnkit.core.kernels.ops import Kernel, LoadAt, PrefetchAt
+from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Combinator, Dot, Gather, Multiply, Reduce, Subtract, Transpose
 from nnkit.core.ops.nest import Bounds
 from nnkit.core.schedule.plan import schedule

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
-from nnkit.core.kernels.ops import Kernel, LoadAt, executed
+from nnkit.core.kernels.access_ops import LoadAt
+from nnkit.core.kernels.ops import Kernel, executed
 from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan, ScatterAdd
 from nnkit.core.schedule.ops import (
     Gemm,

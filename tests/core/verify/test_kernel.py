@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from nnkit.core.ir import Builder, Module, Region, Stage, Value
 from nnkit.core.ir.placement import Placement, arena, output
+from nnkit.core.kernels.access_ops import LoadAt, StoreAt
 from nnkit.core.kernels.loops import make_index
-from nnkit.core.kernels.ops import Kernel, LoadAt, Loop, StoreAt
+from nnkit.core.kernels.ops import Kernel, Loop
 from nnkit.core.ops import Exp, Reduce, Return, Yield, splat
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Affine
