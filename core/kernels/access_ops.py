@@ -1,4 +1,4 @@
-"""Loads and stores of kernels at affine indices, and what they check."""
+"""Loads and stores of kernels at affine indices."""
 
 from __future__ import annotations
 
