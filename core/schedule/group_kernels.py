@@ -290,8 +290,8 @@ class GroupWriter:
                 writers = [writer for writer, _ in batch]
                 inner = self._write_inside(writers, span, entered)
                 for (writer, totals), values in zip(batch, inner, strict=True):
-                    writer.spans.clear()
                     found.append(writer.leave_block(0, totals, values))
+                    writer.spans.clear()
         return found
 
     def _write_inside(

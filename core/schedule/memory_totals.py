@@ -57,13 +57,13 @@ class MemoryTotals:
     shared: Sequence[int] = ()
     """The outputs whose totals parts of the outermost loop have of their own."""
     parts: int = 0
-    """How many parts; 0 if threads do not share the loop."""
+    """How many parts there are."""
     part: IndexSum = FIRST
     """The one that is being written."""
 
     def share(self, outputs: Sequence[int], parts: int) -> None:
-        """Before `begin`: have parts of the outermost loop have totals of their own, as all sums in memory are."""
-        self.shared, self.parts = outputs, parts if outputs else 0
+        """Before `begin`: have so many parts of the outermost loop have totals of their own of these outputs."""
+        self.shared, self.parts = outputs, parts
 
     def begin(self) -> None:
         """Make the buffers."""
@@ -71,13 +71,14 @@ class MemoryTotals:
         folds = is_folded(self.op.order, self.op.blocks)
         for number in dict.fromkeys((*sums, *self.shared)):
             type, result = self.op.outputs[number].type, self.result(number)
-            if self.parts:
+            is_shared = number in self.shared
+            if is_shared:
                 type = type.with_shape((self.parts, *type.shape))
-            base = self.build.scratch(type) if self.parts else result
+            base = self.build.scratch(type) if is_shared else result
             total = self.build.scratch(type) if folds and number in sums else base
             rest = self.build.scratch(type) if number in sums else None
             self.totals[number] = MemoryTotal(base, total, rest)
-            if not self.parts:
+            if not is_shared:
                 for buffer in self.totals[number].buffers:
                     if buffer is not result:
                         self.build.fill(buffer, self.build.constant(type.dtype, 0))
@@ -85,11 +86,12 @@ class MemoryTotals:
     def enter(self, part: IndexSum) -> None:
         """Begin a part of the loop: nothing is joined there yet."""
         self.part = part
-        for number, total in self.totals.items():
-            written = self.op.outputs[number]
+        for number in self.shared:
+            written, total = self.op.outputs[number], self.totals[number]
             dtype = written.type.dtype
             nothing = self.build.constant(dtype, identity_of(written.combinator, dtype))
-            for vector in element_vectors(self.build, dtype, self._box(_whole(written.type))):
+            box = self._box(number, _whole(written.type))
+            for vector in element_vectors(self.build, dtype, box):
                 value = nothing
                 if vector.lanes:
                     value = self.build.emit(Broadcast((vector.lanes,)), nothing)
@@ -97,16 +99,16 @@ class MemoryTotals:
                     vector.store(value, buffer)
 
     def place(
-        self, at: tuple[IndexSum, ...], steps: tuple[int, ...]
+        self, number: int, at: tuple[IndexSum, ...], steps: tuple[int, ...]
     ) -> tuple[tuple[IndexSum, ...], tuple[int, ...]]:
-        """Where an element of a result is in the buffers of its total, and how far it is from lane to lane."""
-        if not self.parts:
+        """Where an element of an output is in the buffers of its total, and how far it is from lane to lane."""
+        if number not in self.shared:
             return at, steps
         return (self.part, *at), (0, *steps) if steps else ()
 
-    def _box(self, box: list[AxisSpan]) -> list[AxisSpan]:
-        """Elements of a result in the buffers of its total."""
-        return [AxisSpan(self.part, 1), *box] if self.parts else box
+    def _box(self, number: int, box: list[AxisSpan]) -> list[AxisSpan]:
+        """Elements of an output in the buffers of its total."""
+        return [AxisSpan(self.part, 1), *box] if number in self.shared else box
 
     def fold(self, box: Callable[[int], list[AxisSpan]]) -> None:
         """Add what a block of rows came to, in the elements that `box` gives for an output."""
@@ -114,12 +116,12 @@ class MemoryTotals:
             if base is not total:
                 assert rest is not None
                 dtype = self.op.outputs[number].type.dtype
-                fold_sums(self.build, dtype, self._box(box(number)), base, total, rest)
+                fold_sums(self.build, dtype, self._box(number, box(number)), base, total, rest)
 
     def end(self) -> None:
         """Write the results: sums with what rounding had cut off from them, and what all parts came to."""
         for number, (_, total, rest) in self.totals.items():
-            if self.parts:
+            if number in self.shared:
                 self._join(number)
             elif rest is not None:
                 type = self.op.outputs[number].type

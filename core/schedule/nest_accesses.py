@@ -261,7 +261,7 @@ class NestAccessWriter:
         total = self.in_memory.totals.get(target.number)
         if total is not None:
             buffer = total.base
-            at, steps = self.in_memory.place(place.at, place.steps)
+            at, steps = self.in_memory.place(target.number, place.at, place.steps)
             place = replace(place, at=at, steps=steps)
         else:
             buffer = self.result(target.number)

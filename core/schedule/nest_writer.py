@@ -106,11 +106,20 @@ class NestLoopWriter(NestBodyWriter):
         box: list[AxisSpan] = []
         for axis, extent in zip(axes, written.type.shape, strict=True):
             if self.levels.position.get(axis, -1) >= level:
-                box.append(AxisSpan(IndexSum(0, {}), extent))
+                box.append(self._points_of_block(axis, extent))
             else:
                 is_vector = axis == self.levels.op.vector
                 box.append(AxisSpan(self.at[axis], self.active if is_vector else 1))
         return box
+
+    def _points_of_block(self, axis: int, extent: int) -> AxisSpan:
+        """Those of an axis, or of the block of it that the loops are at."""
+        span = self.spans.get(axis)
+        if span is None:
+            return AxisSpan(IndexSum(0, {}), extent)
+        if span.start is None:
+            return AxisSpan(IndexSum(span.length, {}), extent - span.length)
+        return AxisSpan(span.start, span.length)
 
     # Loops.
 
@@ -286,11 +295,12 @@ class NestLoopWriter(NestBodyWriter):
         """The totals with what a block comes to."""
         axis, outer = self.levels.axes[level], self.spans.get(self.levels.axes[level])
         inner = self.write_level(level + 1, self.enter_block(level, span, totals))
+        found = self.leave_block(level, totals, inner)
         if outer is None:
             del self.spans[axis]
         else:
             self.spans[axis] = outer
-        return self.leave_block(level, totals, inner)
+        return found
 
     def enter_block(self, level: int, span: AxisBlock, totals: Sequence[Value]) -> list[Value]:
         """Go to a block of the loop at a level; the totals to begin it with."""

@@ -160,7 +160,7 @@ def write_in_blocks(writer: NestLoopWriter, blocks: LoopBlocks) -> None:
     writer.write_steps(0)
     totals = totals_of(writer)
     is_block = 0 in levels.afresh and blocks.length == levels.blocks[0]
-    is_one = is_block and not writer.in_memory.parts
+    is_one = is_block and not writer.in_memory.shared
     if is_one:  # of the sum: nothing has been cut off yet
         totals = [replace(total, stored=1) for total in totals]
 

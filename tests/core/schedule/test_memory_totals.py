@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,16 @@ from hypothesis import strategies as st
 from nnkit.core.ir import Builder, Function, Value
 from nnkit.core.kernels.loops import inside, is_loop, loop_op
 from nnkit.core.kernels.ops import is_kernel
-from nnkit.core.ops import Combinator, DataTypeCast, Multiply, Reduce, Sqrt
+from nnkit.core.ops import (
+    Combinator,
+    DataTypeCast,
+    Divide,
+    Multiply,
+    Negate,
+    Reduce,
+    ShapeCast,
+    Sqrt,
+)
 from nnkit.core.schedule import shared_totals
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -135,3 +145,59 @@ def test_sums_of_parts_round_as_sums_do() -> None:
     exact = x.astype(np.float64).sum(axis=0)
     bound = (8 + np.log2(100_000)) * 2.0**-24 * np.abs(x).astype(np.float64).sum(axis=0)
     assert np.all(np.abs(found - exact) <= bound)
+
+
+REDUCED = ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2))
+"""Axes of three."""
+
+
+@settings(max_examples=100)
+@given(
+    shape=st.tuples(st.integers(2, 200), st.integers(1, 40), st.integers(1, 40)),
+    wanted=st.lists(
+        st.tuples(
+            st.sampled_from(("x", "negated", "squared", "softmax")),
+            st.sampled_from(REDUCED),
+            st.sampled_from((Combinator.ADD, Combinator.ADD, Combinator.MAX)),
+        ),
+        min_size=2,
+        max_size=4,
+    ),
+    l2_bytes=st.sampled_from((1, 1 << 14, 1 << 16, 1 << 18)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_sums_over_any_axes_that_share_a_loop(
+    shape: tuple[int, int, int],
+    wanted: list[tuple[str, tuple[int, ...], Combinator]],
+    l2_bytes: int,
+    seed: int,
+) -> None:
+    """Some keep the rows that threads share, some do not, and some are of what comes from others."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        made = {"x": x, "negated": b.emit(Negate(), x), "squared": b.emit(Multiply(), x, x)}
+        total = b.emit(Reduce(Combinator.ADD, (0,)), made["squared"])
+        spread = b.emit(ShapeCast((1, *shape[1:])), total)
+        made["softmax"] = b.emit(Divide(), made["squared"], b.emit(Sqrt(), spread))
+        return [b.emit(Reduce(by, axes), made[name]) for name, axes, by in wanted]
+
+    module = module_of(build, TensorType(shape, F64))
+    x = np.random.default_rng(seed).standard_normal(shape) + 3
+    with sharing_everything():
+        schedule(fused(module), replace(STREAMED, l2_bytes=l2_bytes))
+        function = module.functions["main"]
+        found = run(function, [x])
+        for _ in range(3):
+            assert all(map(same_bits, found, run(function, [x])))
+        with alone():
+            assert all(map(same_bits, found, run(function, [x])))
+    squared = x * x
+    values = {
+        "x": x,
+        "negated": -x,
+        "squared": squared,
+        "softmax": squared / np.sqrt(squared.sum(axis=0, keepdims=True)),
+    }
+    for one, (name, axes, by) in zip(found, wanted, strict=True):
+        over = np.sum if by is Combinator.ADD else np.max
+        np.testing.assert_allclose(one, over(values[name], axis=axes), rtol=1e-12)
