@@ -231,7 +231,9 @@ def test_gradients_of_a_bias_and_of_weights_over_many_rows() -> None:
     "shape", [(3, 100_003, 5), (1, 100_003, 5), (3, 200_003, 1), (64, 33_000, 64)], ids=str
 )
 def test_long_products(shape: tuple[int, int, int]) -> None:
+    """With a vector they have the bound of other sums; the BLAS adds some hundreds one by one."""
     m, k, n = shape
+    slack = 8 if 1 in (m, n) else BLAS
     rng = np.random.default_rng(13)
     forms: tuple[Callable[..., Any], ...] = (
         lambda u, v: u @ v,
@@ -243,7 +245,7 @@ def test_long_products(shape: tuple[int, int, int]) -> None:
             u, v = (make(size, rng).astype(np.float32) for size in ((m, k), (k, n)))
             wanted = u.astype(np.float64) @ v.astype(np.float64)
             for (found,) in ways(function, u, v):
-                assert np.all(np.abs(found - wanted) <= (BLAS + math.log2(k)) * 2**-24 * wanted)
+                assert np.all(np.abs(found - wanted) <= (slack + math.log2(k)) * 2**-24 * wanted)
 
 
 @pytest.mark.parametrize("rows", [1, 20, 3000])

@@ -77,7 +77,7 @@ def _require_movable(
             )
     written = accesses_in((first,))
     if reason := conflict_of_order(written, loads, {}, aliases):
-        raise IllegalRewrite(f"an element would be touched in another order by {reason}")
+        raise IllegalRewrite(f"this would change the order of {reason}")
 
 
 def _require_order(first: Instruction, second: Instruction, aliases: BufferAliases) -> None:
@@ -90,7 +90,7 @@ def _require_order(first: Instruction, second: Instruction, aliases: BufferAlias
         loops = {index: shifted(range_of(first), direction)}
         renamed = after.renamed(other, index)
         if reason := conflict_of_order(before, renamed, loops, aliases):
-            raise IllegalRewrite(f"an element would be touched in another order by {reason}")
+            raise IllegalRewrite(f"this would change the order of {reason}")
 
 
 def _described(loop: Instruction) -> str:

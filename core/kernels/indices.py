@@ -89,7 +89,7 @@ def access_of(instruction: Instruction) -> BufferAccess | None:
 def accesses_of(instruction: Instruction) -> tuple[BufferAccess, ...]:
     """All that an instruction of a kernel may touch, where it holds, too; a fetch touches nothing."""
     op = instruction.op
-    if op.effect is Effect.NONE or isinstance(op, PrefetchAt):
+    if op.effect in (Effect.NONE, Effect.ALLOCATE) or isinstance(op, PrefetchAt):
         return ()
     found = access_of(instruction)
     if found is not None:
@@ -104,8 +104,6 @@ def accesses_of(instruction: Instruction) -> tuple[BufferAccess, ...]:
         return (BufferAccess(instruction, is_store, buffer, indices, op.lanes, steps, touched),)
     written = written_buffer(instruction)
     buffers = [x for x in instruction.operands if isinstance(x.type, PointerType)]
-    if op.effect is Effect.ALLOCATE:
-        return ()
     return tuple([BufferAccess(instruction, x is written, x, (), 0, (), 1) for x in buffers])
 
 

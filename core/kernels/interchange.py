@@ -37,7 +37,7 @@ def interchange(block: Block, outer: Instruction, *, aliases: BufferAliases = ()
         body.arguments[0]: shifted(range_of(inner), -1),
     }
     if reason := conflict_of_order(found, found, loops, aliases):
-        raise IllegalRewrite(f"an element would be touched in another order by {reason}")
+        raise IllegalRewrite(f"this would change the order of {reason}")
     is_parallel = loop_op(outer).grain and loop_op(inner).grain
     grain = loop_op(inner).grain if is_parallel else 0
     inner.op = replace(loop_op(inner), grain=grain)

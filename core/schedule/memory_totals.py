@@ -8,7 +8,7 @@ joined behind the loop in the order of the parts:
 
     using <8 x 512 x f32>, <8 x 512 x f32>
     loop from 0 upto 8 by 1 parallel 1 { 0 to row …; for rows of the part, for columns: add to row … }
-    for columns: loop from 1 upto 8 by 1 carrying …
+    loop from 1 upto 8 by 1 { for columns: add this row to row 0 }
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..types import TensorType
 from .combining import identity_of, joined
 from .ops import Loops, compensated_outputs, is_folded
 
-FIRST: Final = IndexSum(0, {})
+_FIRST: Final = IndexSum(0, {})
 
 
 class MemoryTotal(NamedTuple):
@@ -58,7 +58,7 @@ class MemoryTotals:
     """The outputs whose totals parts of the outermost loop have of their own."""
     parts: int = 0
     """How many parts there are."""
-    part: IndexSum = FIRST
+    part: IndexSum = _FIRST
     """The one that is being written."""
 
     def share(self, outputs: Sequence[int], parts: int) -> None:
@@ -154,4 +154,4 @@ class MemoryTotals:
 
 
 def _whole(type: TensorType) -> list[AxisSpan]:
-    return [AxisSpan(FIRST, extent) for extent in type.shape]
+    return [AxisSpan(_FIRST, extent) for extent in type.shape]

@@ -26,12 +26,12 @@ from ..kernels.loops import body_of, loops_of
 from ..kernels.pairs import corrected, normalized, two_sum
 from ..kernels.split import split
 from ..kernels.unroll import unroll_and_jam
-from ..kernels.vectorise import COMBINING
 from ..lazy_dataclass import dataclass
 from ..ops.casting import DataTypeCast
 from ..ops.literal import splat
 from ..ops.scan import Scan
 from ..types import BF16, F16, F32, TensorType
+from .combining import joined
 from .shared_loops import share_rows
 from .summation import scan_block
 from .target import Target
@@ -168,9 +168,9 @@ class _Column:
         with scan.build.loop(extent, carrying=[identity]) as loop:
             (total,) = loop.carried
             at = IndexSum(0, {loop.index: 1})
-            joined = self._combined(total, self._load(at))
-            self._store(total if scan.op.exclusive else joined, at)
-            loop.yields(joined)
+            following = self._combined(total, self._load(at))
+            self._store(total if scan.op.exclusive else following, at)
+            loop.yields(following)
 
     def _write_blocks(
         self, start: IndexSum, count: int, block: int, pair: Sequence[Value]
@@ -189,16 +189,16 @@ class _Column:
         for number in range(count):
             at = start.plus(number)
             value = self._load(at)
-            joined = value if inner is None else self._combined(inner, value)
-            shown = inner if scan.op.exclusive else joined
+            following = value if inner is None else self._combined(inner, value)
+            shown = inner if scan.op.exclusive else following
             self._store(before if shown is None else self._combined(before, shown), at)
-            inner = joined
+            inner = following
         assert inner is not None
         total, cut = two_sum(scan.build, total, inner)
         return total, self._combined(rest, cut)
 
     def _combined(self, x: Value, y: Value) -> Value:
-        return self.scan.build.emit_typed(COMBINING[self.scan.op.combinator], x.tensor, x, y)
+        return joined(self.scan.build, self.scan.op.combinator, x, y)
 
     @property
     def _type(self) -> TensorType:

@@ -218,27 +218,16 @@ class _ProductWriter:
         product, number = self.product, self._number
         integer = llvm_type("i64" if self.blas.integer_bits == 64 else "i32")
         a, b, c = tile.bases
-        order = [
-            constant(I32, ROW_MAJOR),
-            *map(_transposition, (product.transpose_a, product.transpose_b)),
-        ]
+        transposed = map(_transposition, (product.transpose_a, product.transpose_b))
         sizes = [constant(integer, size) for size in (tile.rows, tile.columns, tile.count)]
-        leading_a, leading_b = (constant(integer, size) for size in product.leading)
         one, zero = constant(number, 1), constant(number, 0)
+        leading_a, leading_b, leading_c = (
+            constant(integer, size) for size in (*product.leading, product.n)
+        )
+        operands = [one, a, leading_a, b, leading_b, zero, c, leading_c]
         self.w.call_void(
             f"{SYMBOL}{self._letter}gemm",
-            [
-                *order,
-                *sizes,
-                one,
-                a,
-                leading_a,
-                b,
-                leading_b,
-                zero,
-                c,
-                constant(integer, product.n),
-            ],
+            [constant(I32, ROW_MAJOR), *transposed, *sizes, *operands],
         )
 
     @property
