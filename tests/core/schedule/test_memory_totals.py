@@ -130,8 +130,8 @@ def test_long_sums_of_columns_are_shared(by: Combinator) -> None:
     assert _parallel_loops(scheduled(2 * shared_totals.LEAST_ROWS - 1)) < _parallel_loops(whole)
 
 
-def test_sums_of_parts_round_as_sums_do() -> None:
-    """10⁵ equal numbers round the same way: one by one they are off by a hundred times the bound."""
+def test_sums_of_parts_lose_nothing() -> None:
+    """10⁵ equal numbers, which all round the same way, are off by two roundings, and not by what parts cut off."""
     module = module_of(
         lambda b, x: _columns(b, x, x, Combinator.ADD), TensorType((100_000, 16), F32)
     )
@@ -141,10 +141,7 @@ def test_sums_of_parts_round_as_sums_do() -> None:
     x = np.tile(np.float32(0.1) * np.arange(1, 17, dtype=np.float32), (100_000, 1))
     (found,) = run(function, [x])
     exact = x.astype(np.float64).sum(axis=0)
-    bound = (8 + np.log2(100_000)) * 2.0**-24 * exact
-    assert np.all(np.abs(found - exact) <= bound)
-    one_by_one = np.cumsum(x, axis=0)[-1]
-    assert np.sum(np.abs(one_by_one - exact) > 10 * bound) >= 12  # but for 1/2, 1, 3/2
+    assert np.all(np.abs(found - exact) <= 2 * 2.0**-24 * exact)
 
 
 REDUCED = ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2))
