@@ -8,7 +8,7 @@ from typing import Any, Final
 from .lazy_dataclass import dataclass
 
 ROOM: Final = 128 << 10
-"""Bytes that are left for what compiled code calls itself: the C library, the BLAS, handlers of signals, and some
+"""Bytes that are left for what compiled code calls itself: the C library, the LAPACK, handlers of signals, and some
 frames of Python. musl, whose library must do with the stack of any thread it makes, gives a thread as many."""
 
 MOST: Final = 256 << 20

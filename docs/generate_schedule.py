@@ -58,7 +58,7 @@ func @layer: (<8 x 6 x f32>, <6 x 10 x f32>, <10 x f32>) -> <8 x 10 x f32> {
 }
 """
 
-MACHINE = Target(vector_bytes=16, registers=8, fma=True, has_blas=False)
+MACHINE = Target(vector_bytes=16, registers=8, fma=True)
 """So small that the tiles are short: eight registers of four f32."""
 
 HEAD = """# A product with bias and activation, from three loops to register tiles
@@ -169,7 +169,7 @@ def recorded() -> tuple[str, list[tuple[str, str]], str]:
     module = parse_module(PROGRAM)
     types = [parameter.tensor for parameter in module.functions["layer"].parameters]
     recorder = Recorder([rng.standard_normal(type.shape).astype(np.float32) for type in types])
-    with patch.object(products, "BLAS_WORK", 0):  # from which on a product is more than a nest
+    with patch.object(products, "LEAST_PRODUCT", 0):  # from which on a product is more than a nest
         advance(module, Stage.COMPUTE, "layer", target=MACHINE)
     compute = print_module(module)
     watched = {

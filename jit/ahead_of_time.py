@@ -6,8 +6,8 @@
 3. All but the exported functions is internal.
 4. LLVM makes bitcode, assembly or an object of it, for any of its targets.
 
-Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests
-(`TargetMachine.has_blas=False`). f16 brings its conversions along, where the machine has none (`half`).
+Nothing refers to Python, NumPy or a LAPACK (`Target.has_lapack=False`). f16 brings its conversions along, where the
+machine has none (`half`).
 What remains is the C library, as `malloc`, `memset` and functions of `libm`, and what the module declares as extern.
 """
 
@@ -108,12 +108,11 @@ def host_triple() -> str:
 
 
 def schedule_target(target: TargetMachine) -> ScheduleTarget:
-    """The scheduling target for a target machine; it has no BLAS."""
+    """The scheduling target for a target machine; it has no LAPACK."""
     return ScheduleTarget(
         vector_bytes=target.vector_bytes,
         registers=target.vector_registers,
         fma=target.fma,
-        has_blas=False,
         has_lapack=False,
     )
 

@@ -35,7 +35,6 @@ from .emit.stack_use import SMALL, STACK_LIMIT
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
-from .runtime.blas import find_blas
 from .runtime.lapack import find_lapack
 from .runtime.pool import thread_count
 from .runtime.printing import print_function
@@ -57,7 +56,6 @@ def host_target() -> Target:
         threads=thread_count(),
         own_l1_bytes=caches.first,
         own_l2_bytes=caches.second,
-        has_blas=find_blas() is not None,
         has_lapack=find_lapack() is not None,
     )
 

@@ -42,7 +42,7 @@ BY_NAME = {
     Path("nnkit/tools/command.py"),  # what the options of a tool ask for
     Path("jit/entry/capi.py"),  # NumPy, as it is built
     Path(
-        "jit/runtime/blas.py"
+        "jit/runtime/libraries.py"
     ),  # threadpoolctl, which sets a variable of the environment meanwhile
 }
 """Files that import a module by its name as text, where no checker follows."""

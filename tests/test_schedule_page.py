@@ -21,4 +21,4 @@ def test_the_page_is_up_to_date_and_ends_with_vectors_in_registers() -> None:
     text = steps[-1][1]
     assert text.count("fma") > steps[0][1].count("fma") == 1
     assert "carrying" in text and "<8 x f32>" in text and "tanh" in text
-    assert " gemm " not in scheduled and " loops " not in scheduled
+    assert " loops " not in scheduled

@@ -22,8 +22,8 @@ from nnkit.core.evaluate import evaluate
 
 UNIT = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}
 DTYPES = {"f32": f32, "f64": f64}
-BLAS = 512
-"""What a BLAS may add up naively besides: OpenBLAS has chains of some 400 products, and of 1,000 in small matrices."""
+CHUNK = 512
+"""Products that a kernel adds up one by one."""
 LONG = settings().max_examples > 100
 """Whether the profile is `fuzz`: more examples, each of which is compiled, and a bias over 10⁶ rows."""
 
@@ -224,16 +224,16 @@ def test_gradients_of_a_bias_and_of_weights_over_many_rows() -> None:
             assert_within(db, seed, 0)
             products = x[:, :, None].astype(np.float64) * seed[:, None, :]
             off = np.abs(dw - products.sum(0))
-            assert np.all(off <= (BLAS + math.log2(rows)) * 2**-24 * products.sum(0))
+            assert np.all(off <= (CHUNK + math.log2(rows)) * 2**-24 * products.sum(0))
 
 
 @pytest.mark.parametrize(
     "shape", [(3, 100_003, 5), (1, 100_003, 5), (3, 200_003, 1), (64, 33_000, 64)], ids=str
 )
 def test_long_products(shape: tuple[int, int, int]) -> None:
-    """With a vector they have the bound of other sums; the BLAS adds some hundreds one by one."""
+    """With a vector they have the bound of other sums; kernels add some hundreds one by one."""
     m, k, n = shape
-    slack = 8 if 1 in (m, n) else BLAS
+    slack = 8 if 1 in (m, n) else CHUNK
     rng = np.random.default_rng(13)
     forms: tuple[Callable[..., Any], ...] = (
         lambda u, v: u @ v,

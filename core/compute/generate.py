@@ -2,7 +2,7 @@
 
 1. Each op's `nest` rule writes its loops, from the last instruction to the first; what a rule emits goes through
    the same way until only nests, library ops, literals and aliases (`shapeCast`) are left.
-2. A `dot` that the BLAS computes faster than a nest becomes a `matrixProduct`, with transposes of its
+2. A `dot` that a kernel computes faster than a nest becomes a `matrixProduct`, with transposes of its
    operands, and one of its result, folded into its flags.
 3. A `concatenate` stays, to have its pieces written in place (`schedule.concatenations`), unless it has few pieces
    and only nests read it, each element once: they select it, and it need not be stored.
@@ -37,7 +37,7 @@ from .products import (
     ProductOperand,
     emit_product,
     is_dot,
-    library_product,
+    product_operands,
     transposed_product,
 )
 
@@ -130,7 +130,7 @@ def _lowered(b: Builder, instruction: Instruction) -> Value | None:
             return _fill(b, literal)
         case Bilinear() if _is_narrow(instruction.result.tensor.dtype):
             return _widened(b, instruction)
-        case Dot() if (sides := library_product(instruction)) is not None:
+        case Dot() if (sides := product_operands(instruction)) is not None:
             return emit_product(b, *sides, instruction.result.tensor.shape)
         case Transpose() if (sides := _transposed(instruction)) is not None:
             return emit_product(b, *sides, instruction.result.tensor.shape)

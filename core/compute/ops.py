@@ -1,8 +1,10 @@
-"""The library ops of stage compute: a matrix product with its transpositions folded in, and calls through addresses."""
+"""The ops of stage compute besides nests: matrix products with their transpositions folded in, calls of addresses."""
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+import numpy as np
 
 from ..errors import ShapeError
 from ..ir.effect import Effect
@@ -29,37 +31,72 @@ from ..types import (
 class MatrixProduct(Pure):
     """C = op(A) · op(B), batched over leading axes, which broadcast; op transposes the last two axes.
 
-    `Dot` becomes this where the BLAS pays (`compute.generate`): operands always have rank 2 or more, and
+    `Dot` becomes this where tiles pay (`compute.generate`): operands always have rank 2 or more, and
     a transposed operand costs nothing.
 
-    Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).
+    Long sums are divided: with `parts`, each sums the next `length` of the k products, the first one from product
+    `first` on, and is a matrix of its own, to be added up by others.  Without, `length` are summed, or all if it is 0.
+
+    Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n), or (parts, …, m, n).
     """
 
     name: ClassVar[str] = "matrixProduct"
-    syntax: ClassVar[str] = "matrixProduct {a}, {b} [transposed {transpose_a}, {transpose_b}]"
+    syntax: ClassVar[str] = (
+        "matrixProduct {a}, {b} [transposed {transpose_a}, {transpose_b}]"
+        " [from {first}] [of {length}] [parts {parts}]"
+    )
     stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     transpose_a: bool = False
     transpose_b: bool = False
+    first: int = 0
+    length: int = 0
+    parts: int = 0
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         shape = product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b)
-        return TensorType(shape, same_dtype("multiply", (a, b)))
+        dtype, k = same_dtype("multiply", (a, b)), flipped(a.shape, self.transpose_a)[-1]
+        first, length, parts = self.first, self.length, self.parts
+        if min(first, length, parts) < 0 or (parts and not length):
+            raise ShapeError(f"there are no {parts} parts of {length} products from {first} on")
+        end = first + (length * max(parts, 1) or k - first)
+        if max(first, end) > k:
+            raise ShapeError(f"of {k} products those from {first} upto {end} are not summed")
+        return TensorType((self.parts, *shape) if self.parts else shape, dtype)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all products are summed, in one part."""
+        return not (self.first or self.length or self.parts)
+
+    def summed(self, a: TensorType) -> int:
+        """How many products each element is the sum of."""
+        return self.length or flipped(a.shape, self.transpose_a)[-1] - self.first
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left = a.swapaxes(-1, -2) if self.transpose_a else a
         right = b.swapaxes(-1, -2) if self.transpose_b else b
-        return product(left, right)
+        length = self.length or left.shape[-1] - self.first
+        starts = [self.first + part * length for part in range(max(self.parts, 1))]
+        found = [
+            product(left[..., start : start + length], right[..., start : start + length, :])
+            for start in starts
+        ]
+        return np.stack(found) if self.parts else found[0]
 
     def nest(self, b: Emitter, x: Value, y: Value) -> Value:
         """The product as a nest over (…, m, n, k), or (…, m, k, n) of a row times a matrix that is stored by rows."""
         result = self.infer(x.tensor, y.tensor)
         rank = len(result.shape)
-        inner = flipped(x.tensor.shape, self.transpose_a)[-1]
+        inner = self.summed(x.tensor)
         by_rows = result.shape[-2] == 1 and not self.transpose_b
         row, (summed, column) = rank - 2, (rank - 1, rank) if by_rows else (rank, rank - 1)
+        place = coordinate(summed) + self.first
+        if self.parts:
+            place = place + coordinate(0) * inner
+        kept = coordinate(row), coordinate(column)
         reads = [
-            (x, _access(x.tensor.shape, result.shape, row, summed, self.transpose_a)),
-            (y, _access(y.tensor.shape, result.shape, summed, column, self.transpose_b)),
+            (x, _access(x.tensor.shape, rank, (kept[0], place), self.transpose_a)),
+            (y, _access(y.tensor.shape, rank, (place, kept[1]), self.transpose_b)),
         ]
         last = (inner, result.shape[-1]) if by_rows else (result.shape[-1], inner)
         output = Output(
@@ -109,16 +146,11 @@ def flipped(shape: Shape, transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
 
 
-def _access(shape: Shape, result: Shape, row: int, column: int, transposed: bool) -> Access:
-    """Reads a matrix (…, row, column) stored as `shape`, its batch axes broadcast to the result's."""
-    skipped = len(result) - len(shape)
+def _access(shape: Shape, rank: int, matrix: tuple[Affine, Affine], transposed: bool) -> Access:
+    """Reads a row and a column of a matrix stored as `shape`, its batch axes broadcast to those of a result."""
+    skipped = rank - len(shape)
     batch = [
         Affine() if extent == 1 else coordinate(axis + skipped)
         for axis, extent in enumerate(shape[:-2])
     ]
-    last = (
-        (coordinate(column), coordinate(row))
-        if transposed
-        else (coordinate(row), coordinate(column))
-    )
-    return Access((*batch, *last))
+    return Access((*batch, *(matrix[::-1] if transposed else matrix)))

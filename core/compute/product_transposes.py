@@ -13,13 +13,13 @@ from typing import TypeAlias
 from ..ir import Block, Builder, Instruction, Value
 from ..ops.movement import Transpose
 from .ops import flipped
-from .products import exchanging, is_dot, library_product, transpose_order
+from .products import exchanging, is_dot, product_operands, transpose_order
 
 _Copies: TypeAlias = dict[tuple[Value, tuple[int, ...]], Value]
 
 
 def split_transposes(block: Block) -> None:
-    """Split the transposes of operands and results of products that the BLAS or a kernel computes."""
+    """Split the transposes of operands and results of products that kernels compute."""
     if not any(is_dot(one) for one in block.instructions):
         return
     known: _Copies = {}
@@ -41,7 +41,7 @@ def split_transposes(block: Block) -> None:
 
 
 def _split_operands(b: Builder, dot: Instruction, known: _Copies) -> None:
-    if library_product(dot) is None:
+    if product_operands(dot) is None:
         return
     operands = list(dot.operands)
     for position, operand in enumerate(operands):
@@ -66,7 +66,7 @@ def _split_result(b: Builder, x: Value, order: tuple[int, ...]) -> Value | None:
     outer = tuple(exchanged[axis] for axis in order)
     if outer[-1] != rank - 1 or outer == tuple(range(rank)):
         return None
-    sides = library_product(dot)
+    sides = product_operands(dot)
     if sides is None or any(len(side.shape) != rank for side in sides):
         return None
     return b.emit(Transpose(outer), b.emit(Transpose(exchanged), x))

@@ -17,7 +17,7 @@ from ..ops.nest import Yield
 from ..types import TensorType
 from .access_ops import LoadAt, StoreAt, buffer_of
 from .indices import BufferAccess, IndexSum, access_of, maps_of
-from .loops import inside, make_index
+from .loops import body_of, inside, loops_of, make_index
 from .ops import Loop, Shuffle
 
 
@@ -39,6 +39,25 @@ class Panel:
     column_axis: int
     stride: int
     first_row: IndexSum = IndexSum(0, {})
+
+
+@dataclass(frozen=True)
+class SummedRange:
+    """Which of the products of a matrix product are summed: `count`, from `first` on.
+
+    Where the outermost loop is over `parts` of a sum, each has the next so many.
+    """
+
+    count: int
+    first: int = 0
+    has_parts: bool = False
+
+    def start(self, block: Block) -> IndexSum:
+        """The first one, in the loops of a block."""
+        if not self.has_parts:
+            return IndexSum(self.first, {})
+        (outer,) = loops_of(block)
+        return IndexSum(self.first, {body_of(outer).arguments[0]: self.count})
 
 
 def read_packed(block: Block, panel: Panel, packed: Value) -> Sequence[IndexSum] | None:

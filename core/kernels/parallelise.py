@@ -8,7 +8,7 @@ from ..ir.instruction import Block, Instruction
 from .dependence import BufferAliases, require_independent
 from .errors import IllegalRewrite
 from .loops import body_of, inside, is_loop, loop_op, position_of
-from .ops import Fma, Kernel, executed
+from .ops import Kernel, executed
 
 
 def parallelise(
@@ -32,8 +32,3 @@ def parallelise(
 def has_parallel_loops(kernel: Instruction[Kernel]) -> bool:
     """Whether threads share any loop of a kernel."""
     return any(is_loop(one) and loop_op(one).grain for _, one in executed(kernel))
-
-
-def multiplications(kernel: Instruction[Kernel]) -> int:
-    """How many products a kernel adds up, a vector of them counting as one."""
-    return sum(count for count, one in executed(kernel) if isinstance(one.op, Fma))

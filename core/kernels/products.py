@@ -5,7 +5,8 @@ an update of parameters), which is then never stored itself:
 
     loop i { loop j { sum = loop k carrying sum { sum + a · b }; store f(sum, …) } }
 
-Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.
+Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.  Of a sum in parts, these are
+the outermost loop.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions
 from ..lazy_dataclass import dataclass
-from ..ops.arithmetic import Add
+from ..ops.arithmetic import Add, Multiply
 from ..ops.literal import Literal
 from ..ops.nest import Access, Affine, Bounds, Nest, Yield, coordinate, identity_access
 from ..types import I64, PointerType, Shape, TensorType, scalar
@@ -44,10 +45,12 @@ def build_product(
     epilogue: Epilogue | None = None,
     *,
     by_rows: bool = True,
+    has_fma: bool = True,
 ) -> tuple[Value, ...]:
     """Emit the kernel of a product, or of an epilogue in the product's place; its results.
 
-    The loop over rows is around that over columns, or the other way round.
+    The loop over rows is around that over columns, or the other way round.  Without `has_fma` the machine multiplies
+    and adds in two instructions.
     """
     x, y = operands
     result = op.infer(x.tensor, y.tensor)
@@ -56,7 +59,7 @@ def build_product(
     body = Builder(Block(name="body"), b.location)
     buffers = [body.argument(PointerType(value.tensor)) for value in (x, y, *others)]
     targets = [body.argument(PointerType(type)) for type in outputs]
-    emit = _ElementWriter(op, result, epilogue, buffers, targets)
+    emit = _ElementWriter(op, result, epilogue, buffers, targets, op.summed(x.tensor), has_fma)
     emit.write(body, (x.tensor, y.tensor), by_rows=by_rows)
     body.emit_many(Yield(), [])
     kernel = Kernel(tuple(outputs), emit.overwritten())
@@ -80,6 +83,9 @@ class _ElementWriter:
     epilogue: Epilogue | None
     buffers: Sequence[Value]
     targets: Sequence[Value]
+    count: int
+    """Of the products that are summed."""
+    has_fma: bool
 
     def write(self, b: Builder, types: tuple[TensorType, TensorType], *, by_rows: bool) -> None:
         """The loops over the batch, over rows, and over columns."""
@@ -140,20 +146,20 @@ class _ElementWriter:
         self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
     ) -> Value:
         """The sum over k, in chunks if it is long."""
-        k = types[0].shape[-2 if self.op.transpose_a else -1]
+        k, first = self.count, self.op.first
         zero = b.emit(Literal(scalar(self.result.dtype), bytes(self.result.dtype.bytes)))
         length = chunk_length(k)
         if length == k:
-            return self._chunk(b, indices, types, [], k, zero)
+            return self._chunk(b, indices, types, [], k, zero, first)
         whole = k - k % length
         inner = Builder(Block(name="loop"), b.location)
         start = inner.argument(scalar(I64), "k0")
         total = inner.argument(zero.type)
-        chunk = self._chunk(inner, indices, types, [start], length, zero)
+        chunk = self._chunk(inner, indices, types, [start], length, zero, first)
         inner.emit_many(Yield(), [inner.emit(Add(), total, chunk)])
         (made,) = b.emit_many(Loop(0, whole, length), [zero], [Region([inner.block])])
         if whole < k:
-            rest = self._chunk(b, indices, types, [], k - whole, zero, whole)
+            rest = self._chunk(b, indices, types, [], k - whole, zero, first + whole)
             made = b.emit(Add(), made, rest)
         return made
 
@@ -165,9 +171,9 @@ class _ElementWriter:
         starts: Sequence[Value],
         length: int,
         zero: Value,
-        first: int = 0,
+        first: int,
     ) -> Value:
-        """A sum of so many products: those from index `first`, or from a computed one, on."""
+        """A sum of so many products: those from index `first`, or so many behind a computed one, on."""
         inner = Builder(Block(name="loop"), b.location)
         k = inner.argument(scalar(I64), "k")
         total = inner.argument(zero.type)
@@ -176,11 +182,13 @@ class _ElementWriter:
         summed = Affine(first)
         for number in range(len(numbers), len(at)):
             summed = summed + coordinate(number)
+        if self.op.parts > 1:
+            summed = summed + coordinate(numbers[0]) * self.count
         rank = self.result.rank
         sides = zip(
             types, (rank - 2, rank - 1), (self.op.transpose_a, self.op.transpose_b), strict=True
         )
-        read = [
+        x, y = (
             inner.emit(
                 LoadAt(
                     _matrix_indices(type.shape, self.result, numbers, kept, summed, number, flip)
@@ -189,9 +197,15 @@ class _ElementWriter:
                 *at,
             )
             for number, (type, kept, flip) in enumerate(sides)
-        ]
-        inner.emit_many(Yield(), [inner.emit(Fma(), *read, total)])
+        )
+        inner.emit_many(Yield(), [self._added(inner, x, y, total)])
         return b.emit_many(Loop(0, length), [zero], [Region([inner.block])])[0]
+
+    def _added(self, b: Builder, x: Value, y: Value, total: Value) -> Value:
+        """The total with one product more."""
+        if self.has_fma:
+            return b.emit(Fma(), x, y, total)
+        return b.emit(Add(), total, b.emit(Multiply(), x, y))
 
     def overwritten(self) -> tuple[tuple[int, int], ...]:
         """Pairs of an operand and a result that may have one buffer: each element is read just before it is written."""

@@ -285,11 +285,12 @@ class _BlockWriter:
         if op.transpose_b:
             y = Value(y.tensor.with_shape(y.tensor.shape[::-1]))
         b = Builder(Block())
-        build_product(b, flat, (x, y), self._added(flat, x, y), by_rows=False)
+        added, has_fma = self._added(flat, x, y), self.unit.has_fma
+        build_product(b, flat, (x, y), added, by_rows=False, has_fma=has_fma)
         kernel: Instruction[Any] = b.block.instructions[-1]
         registers, k = self.unit.registers_of(y.tensor), y.tensor.shape[0]
         vectors = max(_LEAST_VECTORS, _NEAR // (k * registers.lanes * y.tensor.dtype.bytes))
-        tile_once(kernel, registers, block_columns=vectors * registers.lanes)
+        tile_once(kernel, registers, depth=k, block_columns=vectors * registers.lanes)
         result = product.result.tensor
         views = [self._rows_of(left, start, result)]
         if op.transpose_a:

@@ -34,9 +34,9 @@ from .dependence import BufferAliases
 from .indices import IndexSum
 from .interchange import interchange
 from .loops import body_of, is_loop, loop_op, loops_of, make_index
-from .ops import Fma, Kernel, Loop, executed
+from .ops import Kernel, Loop
 from .order import shorten_live_ranges
-from .pack import Panel, read_packed, write_panel
+from .pack import Panel, SummedRange, read_packed, write_panel
 from .same import written_body
 from .split import balanced, peel, split
 from .turned import TurnedRows, add_buffer, turn_rows
@@ -64,9 +64,9 @@ class Tile:
 
 @dataclass(frozen=True)
 class Packing:
-    """That panels of the second operand are packed: so many rows, along one of its axes, columns along another."""
+    """That panels of the second operand are packed: rows along one of its axes, columns along another."""
 
-    rows: int
+    summed: SummedRange
     row_axis: int
     column_axis: int
 
@@ -128,14 +128,16 @@ def tile_product(
     batch: int = 0,
     packed: Packing | None = None,
     *,
+    depth: int,
     block_columns: int = 0,
-    turned_rows: int = 0,
+    turned: TurnedRows | None = None,
 ) -> None:
     """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
 
+    `depth` is how many products each element is a sum of, in all matrices of a batch together.
     With blocks of `block_columns` the loop over columns is the outer one, and each block of what is `packed` is packed
-    by the thread that multiplies it, in a place of its own; without, all of it is packed at once.  If there are
-    `turned_rows`, so many rows at a time of the first operand, of which sums go along columns, are packed as rows.
+    by the thread that multiplies it, in a place of its own; without, all of it is packed at once.  Where rows of the
+    first operand are `turned`, so many at a time, sums go along its columns.
     """
     aliases = aliases_of(kernel)
     entry, lanes = kernel.regions[0].entry, registers.lanes
@@ -144,19 +146,24 @@ def tile_product(
         loop = _loop_in(block)
         parts = max(parts, _parts(loop))
         block = body_of(loop)
-    turned: list[Instruction] = []
-    if turned_rows:
-        turning = TurnedRows(turned_rows, lanes, by_rows=not block_columns)
-        turned, block = turn_rows(kernel, block, turning, aliases)
+    turns: list[Instruction] = []
+    if turned is not None:
+        copies = parts if parts > 1 else 0
+        turns, block = turn_rows(kernel, block, turned, copies, aliases)
     outer = _loop_in(block)
     inner = _loop_in(body_of(outer))
     rows, columns = (inner, outer) if block_columns else (outer, inner)
     count = loop_op(columns).count
     widest = min(count, block_columns or count)
-    depth = _sum_length(kernel) * -(-count // widest)
-    is_packed = packed is not None
-    tile = best_tile(loop_op(rows).count, widest, depth, registers, is_packed=is_packed)
-    writer = _BlockWriter(kernel, tile, lanes, aliases, packed)
+    tile = best_tile(
+        loop_op(rows).count,
+        widest,
+        depth * -(-count // widest),
+        registers,
+        is_packed=packed is not None,
+    )
+    start = packed.summed.start(entry) if packed is not None else _ZERO
+    writer = _BlockWriter(kernel, tile, lanes, aliases, packed, start)
     if block_columns:
         parts = max(parts, _parts(columns, widest))
     writer.allocate(-(-widest // lanes) * lanes, parts if parts > 1 else 0)
@@ -164,7 +171,7 @@ def tile_product(
         _write_blocks(writer, block, outer, block_columns)
     else:
         writer.write(block, _ZERO)
-    block.instructions[:0] = turned
+    block.instructions[:0] = turns
     shorten_live_ranges(entry, aliases=aliases)
 
 
@@ -174,18 +181,19 @@ def tile_once(
     batch: int = 0,
     packed: Packing | None = None,
     *,
+    depth: int,
     block_columns: int = 0,
-    turned_rows: int = 0,
+    turned: TurnedRows | None = None,
 ) -> None:
     """The same; a kernel that is like one that was tiled before becomes a copy of that."""
-    key = written_body(kernel), kernel.op, registers, batch, packed, block_columns, turned_rows
+    key = written_body(kernel), kernel.op, registers, batch, packed, depth, block_columns, turned
     known = _TILED.get(key)
     if known is not None:
         kernel.op, tiled = known
         kernel.regions = (clone_region(tiled, {}),)
         return
     tile_product(
-        kernel, registers, batch, packed, block_columns=block_columns, turned_rows=turned_rows
+        kernel, registers, batch, packed, depth=depth, block_columns=block_columns, turned=turned
     )
     # a copy, as what follows may change the body
     _TILED[key] = kernel.op, clone_region(kernel.regions[0], {})
@@ -229,13 +237,14 @@ class _BlockWriter:
     lanes: int
     aliases: BufferAliases
     packed: Packing | None
+    first_row: IndexSum
     buffer: Value | None = None
 
     def allocate(self, columns: int, copies: int) -> None:
         """A buffer for packed blocks of so many columns, if there are to be any; threads have so many `copies`, or
         share it."""
         if self.packed is not None:
-            size = self.packed.rows * columns
+            size = self.packed.summed.count * columns
             self.buffer = add_buffer(self.kernel, size, "packed", copies)
 
     def write(self, block: Block, start: IndexSum) -> None:
@@ -245,7 +254,7 @@ class _BlockWriter:
         first, copies = loop_op(columns).lower, Builder(Block())
         for panel in list(_write_panels(body, columns, vectors, self.lanes, self.aliases)):
             if self.packed is not None and self.buffer is not None:
-                place = _ZERO.plus(-first * self.packed.rows)
+                place = _ZERO.plus(-first * self.packed.summed.count)
                 self._pack(copies, panel, (self.packed, self.buffer), start, place)
         block.instructions[:0] = copies.block.instructions
         cse(block, aliases=self.aliases)
@@ -261,19 +270,21 @@ class _BlockWriter:
     ) -> None:
         """Pack all panels that a loop is over, and have its body read that."""
         packed, buffer = into
+        rows = packed.summed.count
         matrix, lanes = self.kernel.regions[0].entry.arguments[1], panels.lanes
 
         def panel(index: Value) -> Panel:
             return Panel(
                 matrix,
                 start.plus(IndexSum(0, {index: 1})),
-                place.plus(IndexSum(0, {index: packed.rows})),
-                packed.rows,
+                place.plus(IndexSum(0, {index: rows})),
+                rows,
                 panels.columns,
                 lanes,
                 packed.row_axis,
                 packed.column_axis,
                 -(-panels.columns // lanes) * lanes,
+                self.first_row,
             )
 
         others = read_packed(panels.block, panel(panels.block.arguments[0]), buffer)
@@ -283,13 +294,6 @@ class _BlockWriter:
         write_panel(inner, panel(inner.argument(make_index().type, "j")), buffer, others)
         inner.emit_many(Yield(), [])
         b.emit_many(replace(panels.loop, grain=0), [], [Region([inner.block])])
-
-
-def _sum_length(kernel: Instruction[Kernel]) -> int:
-    """How many products an element is the sum of, times the matrices of the batch."""
-    products = sum(count for count, one in executed(kernel) if isinstance(one.op, Fma))
-    rows, columns = kernel.results[0].tensor.shape[-2:]
-    return products // (rows * columns)
 
 
 def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:

@@ -24,7 +24,7 @@ from .indices import IndexSum
 from .interchange import interchange
 from .loops import body_of, loop_op, loops_of
 from .ops import Kernel
-from .pack import Panel, read_packed, write_panel
+from .pack import Panel, SummedRange, read_packed, write_panel
 from .split import split
 
 
@@ -49,7 +49,7 @@ _STRIPS: Final = 16
 
 @dataclass(frozen=True)
 class TurnedRows:
-    """How many rows, a divisor of all, are turned at a time, in vectors of `lanes`.
+    """How many rows, a divisor of all, are turned at a time, in vectors of `lanes`, and of which columns.
 
     The loop over rows is around that over columns if it is `by_rows`, or the other way round.
     """
@@ -57,22 +57,30 @@ class TurnedRows:
     count: int
     lanes: int
     by_rows: bool
+    summed: SummedRange
 
 
 def turn_rows(
-    kernel: Instruction[Kernel], block: Block, rows: TurnedRows, aliases: BufferAliases
+    kernel: Instruction[Kernel],
+    block: Block,
+    rows: TurnedRows,
+    copies: int,
+    aliases: BufferAliases,
 ) -> tuple[list[Instruction], Block]:
     """Have sums go along rows of a packed copy of the first operand; `block` has the loops over rows and columns.
+
+    Threads have so many `copies` of what is packed, or share it if it is 0.
 
     Returns what packs it, and the block that this belongs in, before all else: in a loop over blocks of rows, unless
     these are all rows.
     """
-    count, lanes = rows.count, rows.lanes
-    matrix, type = kernel.regions[0].entry.arguments[0], kernel.operands[0].tensor
-    k, m = type.shape[-2:]
+    count, lanes, k = rows.count, rows.lanes, rows.summed.count
+    entry, type = kernel.regions[0].entry, kernel.operands[0].tensor
+    m = type.shape[-1]
     (outer,) = loops_of(block)
     is_shared = any(loop_op(one).grain > 0 for one in (outer, *loops_of(body_of(outer))))
     zero = first = IndexSum(0, {})
+    start = rows.summed.start(entry)
     if count < m:
         block = _blocks_of_rows(block, rows, aliases)
         first = IndexSum(0, {block.arguments[0]: 1})
@@ -80,8 +88,8 @@ def turn_rows(
     if stride * type.dtype.bytes % _PAGE == 0:
         stride += lanes
     axes = type.rank - 1, type.rank - 2
-    buffer = add_buffer(kernel, count * stride, "turned")
-    panel = Panel(matrix, zero, zero, count, k, lanes, *axes, stride, first)
+    buffer = add_buffer(kernel, count * stride, "turned", copies)
+    panel = Panel(entry.arguments[0], start, zero, count, k, lanes, *axes, stride, first)
     others = read_packed(block, panel, buffer)
     b = Builder(Block())
     grain = -(-k // (lanes * _STRIPS)) if is_shared else 0

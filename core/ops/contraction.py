@@ -18,8 +18,8 @@ from .movement import ShapeCast, Transpose, reshaped
 from .nest import Access, Affine, Output, build_nest, coordinate
 from .reduction import sum_to_shape
 
-BLAS_WORK: Final = 16 * 1024
-"""Multiplications of one product from which the BLAS, or a kernel, computes it: below, a call costs more than it saves.
+LEAST_PRODUCT: Final = 16 * 1024
+"""Multiplications of one product from which a kernel computes it, by tiles: below, a nest is as fast and less code.
 
 A product of two 25 × 25 matrices is just below.
 """
@@ -44,7 +44,7 @@ def is_turned_for_products(instruction: Instruction) -> bool:
         isinstance(user.op, Dot)
         and (user.operands[1] is not turned or turned.tensor.bytes >= _LARGE)
         and user.operands[1].tensor.rank == 2
-        and turned.tensor.size * user.operands[1].tensor.shape[1] >= BLAS_WORK
+        and turned.tensor.size * user.operands[1].tensor.shape[1] >= LEAST_PRODUCT
         for user in turned.uses
     )
 

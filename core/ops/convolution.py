@@ -29,7 +29,7 @@ from .nest import Access, Bounds, Output, build_nest, coordinate
 from .slicing import Pad
 
 _LEAST_WORK = 32 * 1024
-"""Multiplications of one product from which windows are laid out for the BLAS: twice those from which it is called."""
+"""Multiplications of one product from which windows are laid out for it: twice those from which it is a kernel."""
 
 _LEAST_ROWS = 4
 """Output channels of a group from which a product pays: what is laid out is read so often."""
@@ -288,7 +288,7 @@ class Convolve(Bilinear):
         return reshaped(b, y, result.shape)
 
     def _is_product(self, result: TensorType, kernel: TensorType) -> bool:
-        """Whether the windows are laid out for a matrix product, which the BLAS computes."""
+        """Whether the windows are laid out for a matrix product."""
         rows, taps = kernel.shape[0] // self.groups, math.prod(kernel.shape[1:])
         images, count = result.shape[0], math.prod(result.shape[2:])
         columns = images * count if self._joins(count) else count

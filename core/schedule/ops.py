@@ -1,7 +1,7 @@
 """The ops of stage schedule: nests and products with every decision made, ready to emit.
 
-A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `kernel`,
-`gemm`, library ops, calls and structured ops, and `return` or `yield`.  Where the buffers that an instruction makes
+A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes),
+kernels, library ops, calls and structured ops, and `return` or `yield`.  Where the buffers that an instruction makes
 lie is said beside it (`ir.placement`).
 """
 
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
-from ..compute.ops import MatrixProduct, flipped
+from ..compute.ops import MatrixProduct
 from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
 from ..ops.sorting import ArgSort
 from ..stage import Stage, Stages
-from ..types import F32, Array, DType, TensorType
+from ..types import Array, TensorType
 
 
 def makes_buffers(instruction: Instruction) -> bool:
@@ -121,63 +121,18 @@ def row_block(op: Loops) -> int:
     return op.blocks[0] if is_one else 0
 
 
-_PRODUCT: Final = 0.01
-"""Nanoseconds of one multiplication and addition in f32 by the BLAS: 200 GF/s on one core with AVX-512, where 1024³
-take 0.012 each, and 64 × 784 × 256 0.015."""
-
-
-def blas_nanoseconds(products: int, dtype: DType) -> int:
-    """About how long the BLAS takes for so many multiplications and additions."""
-    return round(_PRODUCT * dtype.bytes / F32.bytes * products)
-
-
-@dataclass(frozen=True)
-class Gemm(Pure):
-    """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
-
-    Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
-    a missing one, or one of extent 1, is reused for every product.
-
-    With a `chunk`, the BLAS sums so many products at a time, and these sums are added with compensation: the sum so
-    far and what rounding has cut off from it lie one behind the other in a scratch buffer, for one matrix of the batch.
-    """
-
-    name: ClassVar[str] = "gemm"
-    syntax: ClassVar[str] = (
-        "gemm {a}, {b} [transposed {transpose_a}, {transpose_b}] [chunk {chunk}]"
-    )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
-    transpose_a: bool = False
-    transpose_b: bool = False
-    chunk: int = 0
-
-    def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        return MatrixProduct(self.transpose_a, self.transpose_b).infer(a, b)
-
-    def evaluate(self, a: Array, b: Array) -> Array:
-        return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
-
-    def flops(self, instruction: Instruction) -> int:
-        inner = flipped(instruction.operands[0].tensor.shape, self.transpose_a)[-1]
-        return 2 * instruction.result.tensor.size * inner
-
-    def nanoseconds(self, instruction: Instruction) -> float:
-        return blas_nanoseconds(self.flops(instruction) // 2, instruction.result.tensor.dtype)
-
-
-def sizes_of(op: Gemm | MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
+def sizes_of(op: MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
     """m, n and k of one product; a batch of matrices times one matrix is one product of that many rows."""
-    *_, rows, columns = a.shape
-    m, k = (columns, rows) if op.transpose_a else (rows, columns)
-    result = op.infer(a, b)
+    *batch, m, n = op.infer(a, b).shape
     if is_one_product(op, b):
-        m *= math.prod(result.shape[:-2])
-    return m, result.shape[-1], k
+        m *= math.prod(batch)
+    return m, n, op.summed(a)
 
 
-def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
+def is_one_product(op: MatrixProduct, b: TensorType) -> bool:
     """Whether the matrices of the batch of A lie below each other, all to be multiplied by one B."""
-    return all(extent == 1 for extent in b.shape[:-2]) and not op.transpose_a
+    is_one = all(extent == 1 for extent in b.shape[:-2])
+    return is_one and not op.transpose_a and op.parts <= 1
 
 
 @dataclass(frozen=True)
@@ -224,5 +179,5 @@ class Empty(Pure):
         return 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (Gemm, ScheduledArgSort, Empty)
+SCHEDULED: tuple[type[Op], ...] = (ScheduledArgSort, Empty)
 """The ops that only this stage has."""

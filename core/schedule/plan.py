@@ -9,7 +9,7 @@
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
    memory has it fetched ahead (`streams_ahead`).
-4. Write it all down as kernels, `Gemm` and library ops; small kernels that follow each other become one
+4. Write it all down as kernels and library ops; small kernels that follow each other become one
    (`small_kernels`), and what needs much room to work in comes early (`scratch_first`).
 5. Find a place for every buffer (`contraction`, `buffer_assignment`).
 
@@ -68,10 +68,8 @@ from .moved_buffers import moved_buffers
 from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
 from .ops import (
-    Gemm,
     ScheduledArgSort,
     makes_buffers,
-    sizes_of,
 )
 from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
@@ -81,7 +79,6 @@ from .scratch_first import order_by_scratch, shared_buffers
 from .small_kernels import merge_small_kernels
 from .sorting import digit_of, shared_rows, sort_layout
 from .streams_ahead import fetch_streams
-from .summation import product_chunk
 from .switches import is_enabled
 from .target import Target
 from .wide_vectors import widen_vectors
@@ -131,9 +128,6 @@ def frame_bytes(instruction: Instruction, sizes: Mapping[Region, int]) -> int:
 def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
     """The sizes of the buffers that a scheduled `op` in the place of `instruction` works with."""
     match op:
-        case Gemm() if op.chunk:
-            m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
-            return (2 * aligned(m * n * instruction.result.tensor.dtype.bytes),)
         case ScheduledArgSort():
             return (op.copies * sort_layout(op, instruction.operands[0].tensor).bytes,)
         case _:
@@ -268,7 +262,7 @@ def _take_own_outputs(
                 instruction.set_operands(copy_aliased_results(b, operands, replaced))
             case Yield():
                 instruction.set_operands(copy_overwritten_arguments(b, operands, replaced, moves))
-            case MatrixProduct() as product if _is_nest(instruction, target):
+            case MatrixProduct() as product if not is_kernel_product(instruction, target):
                 instruction.replace_with(product.nest(b, *operands))
                 continue
             case op if op.calls_lapack and not target.has_lapack:
@@ -276,13 +270,6 @@ def _take_own_outputs(
             case _:
                 pass
         block.instructions.append(instruction)
-
-
-def _is_nest(product: Instruction, target: Target) -> bool:
-    """Whether a product is neither a kernel nor a call of the BLAS, which is no faster with vectors."""
-    if is_kernel_product(product, target):
-        return False
-    return not target.has_blas or product.result.tensor.shape[-2] == 1
 
 
 def _without_lapack(instruction: Instruction) -> NNKitError:
@@ -297,9 +284,6 @@ def _without_lapack(instruction: Instruction) -> NNKitError:
 def _decided(instruction: Instruction, target: Target) -> Op:
     """The op with what the schedule decides of it."""
     match instruction.op:
-        case MatrixProduct(transpose_a, transpose_b) as product:
-            sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))
-            return Gemm(transpose_a, transpose_b, product_chunk(*sizes))
         case ArgSort(axis, descending) as sort:
             type = instruction.operands[0].tensor
             grain, copies = shared_rows(sort, instruction, target.threads)

@@ -1,17 +1,19 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
-A product is a kernel where the machine multiplies and adds in one instruction.  A nest that alone reads its result,
+A product of few numbers, or of one row, is a nest, most others are kernels.  A nest that alone reads its result,
 element by element, is its *epilogue*; one that makes an operand for it alone, its *prologue* (`prologues`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
+from ..compute.products import MOST_SUMMED
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.ops import Kernel
 from ..kernels.prefetch import fetch_before_loops
@@ -26,17 +28,11 @@ from .prologues import has_prologue, inline_prologues, turn_prologues
 from .switches import is_enabled
 from .target import Target
 
-MOST_SUMMED: Final = 64 * 1024
-"""Products in a sum: of longer ones, parts are added with compensation (`summation.product_chunk`)."""
-
 _LEAST_SUMS: Final = 2
 """Vectors of columns from which a vector times a matrix is a kernel: with fewer, each step waits for the one before.
 
 A nest, which sums several rows at a time, takes 1.0 to 2.4 times as long from 2 vectors on, and 0.7 with 20,000 rows of
 33 columns."""
-
-_LEAST_VECTOR: Final = 32
-"""Bytes of a vector register from which kernels are faster than a BLAS; where there is none, any kernel is."""
 
 
 def write_product_kernels(block: Block, target: Target, replaced: Collection[Value]) -> None:
@@ -105,8 +101,7 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
     """Whether a kernel computes it."""
     if not is_product(product):
         return False
-    is_narrow = target.has_blas and target.vector_bytes < _LEAST_VECTOR
-    if not target.fma or is_narrow or not is_enabled("kernels"):
+    if not is_enabled("kernels"):
         return False
     a, b = (operand.tensor for operand in product.operands)
     m, n, k = sizes_of(product.op, a, b)
@@ -156,9 +151,10 @@ def _write(
     assert isinstance(op, MatrixProduct)
     x, y = product.operands
     shape = product.result.tensor.shape
-    if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor):
-        m, _, k = sizes_of(op, x.tensor, y.tensor)
-        x, y = reshaped(b, x, (m, k)), reshaped(b, y, y.tensor.shape[-2:])
+    if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor) and not op.parts:
+        m, *_ = sizes_of(op, x.tensor, y.tensor)
+        x = reshaped(b, x, (m, x.tensor.shape[-1]))
+        y = reshaped(b, y, y.tensor.shape[-2:])
         (made,) = _write_tiled(b, op, (x, y), None, target)
         return [reshaped(b, made, shape)]
     return _write_tiled(b, op, (x, y), epilogue, target)
@@ -173,21 +169,24 @@ def _write_tiled(
 ) -> Sequence[Value]:
     """The kernel with its loops scheduled."""
     x, y = (operand.tensor for operand in operands)
-    batch = sum(extent > 1 for extent in op.infer(x, y).shape[:-2])
+    matrices = [extent for extent in op.infer(x, y).shape[:-2] if extent > 1]
     registers = Registers(
         target.registers, target.lanes(y.dtype.bytes), unrolls=is_enabled("unroll")
     )
     plan = plan_product(op, x, y, target)
-    results = build_product(b, op, operands, epilogue, by_rows=not plan.block_columns)
+    results = build_product(
+        b, op, operands, epilogue, by_rows=not plan.block_columns, has_fma=target.fma
+    )
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
     tile_once(
         kernel,
         registers,
-        batch,
+        len(matrices),
         plan.packed,
+        depth=math.prod(matrices) * op.summed(x),
         block_columns=plan.block_columns,
-        turned_rows=plan.turned_rows,
+        turned=plan.turned,
     )
     _limit_copies(kernel, target.threads)
     if is_enabled("prefetch"):

@@ -18,8 +18,10 @@ from ..compute.ops import MatrixProduct
 from ..ir import Block, Instruction
 from ..kernels.loops import loop_op, loops_of
 from ..kernels.ops import Kernel
+from ..kernels.pack import SummedRange
 from ..kernels.parallelise import parallelise
 from ..kernels.tiles import Packing, aliases_of
+from ..kernels.turned import TurnedRows
 from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from . import shared_loops
@@ -92,8 +94,8 @@ class ProductPlan:
     packed: Packing | None
     block_columns: int
     """In blocks of so many columns, whose panels of the second operand are packed together; 0 for no blocks."""
-    turned_rows: int
-    """Of the first operand, which are turned at a time."""
+    turned: TurnedRows | None
+    """Of the first operand."""
     level: int = 0
     grain: int = 0
 
@@ -131,10 +133,11 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     """The plan for op(a) · op(b) on a machine."""
     result = op.infer(a, b)
     batch = [extent for extent in result.shape[:-2] if extent > 1]
-    (m, n), k = result.shape[-2:], a.shape[-2 if op.transpose_a else -1]
-    lanes = target.lanes(b.dtype.bytes)
-    packed = _packing(op, b, m, target)
-    is_large = m > 1 and _matrix_bytes(b) > target.near_l2_bytes // 2
+    (m, n), k = result.shape[-2:], op.summed(a)
+    lanes, matrix = target.lanes(b.dtype.bytes), k * n * b.dtype.bytes
+    summed = SummedRange(k, op.first, has_parts=op.parts > 1)
+    packed = _packing(op, b, summed) if op.transpose_b or _is_far(m, matrix, target) else None
+    is_large = m > 1 and matrix > target.near_l2_bytes // 2
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
     near = target.near_l2_bytes // (2 if m >= _LEAST_REUSED else 4)
     count = _least_blocks(vectors, row, near) if packed or is_large else 1
@@ -147,42 +150,45 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     columns = _Level(n, -(-vectors // _TILE_VECTORS), True)
     levels += [columns] if by_columns else [rows] if packed else [rows, columns]
     work = _MULTIPLY * math.prod(batch) * m * k * -(-n // lanes)
-    if m == 1 and _matrix_bytes(b) > target.near_l2_bytes:
-        work = max(work, _BYTE * math.prod(batch) * _matrix_bytes(b))
+    if m == 1 and matrix > target.near_l2_bytes:
+        work = max(work, _BYTE * math.prod(batch) * matrix)
     level, grain = _shared(levels, work)
     block_columns = 0
     if grain and level == len(batch) and by_columns:
         is_long = columns.tiles >= _LEAST_TILES * _MOST_GROUPS and m >= _LEAST_PACKED
-        groups = (
-            _MOST_GROUPS if is_long or _matrix_bytes(b) <= target.near_l2_bytes // 2 else _GROUPS
-        )
-        groups = min(max(groups, math.ceil(work / _LONGEST)), columns.tiles)
+        groups = _MOST_GROUPS if is_long or matrix <= target.near_l2_bytes // 2 else _GROUPS
+        one = work / math.prod(batch)
+        groups = min(max(groups, math.ceil(one / _LONGEST)), columns.tiles)
         block_columns, together = _blocks(vectors, max(count, groups), groups, lanes)
         grain = block_columns * together
     elif count > 1:
         block_columns, _ = _blocks(vectors, count, 1, lanes)
-    turned_rows = 0
-    if not batch and _is_turned(op, a, n, target):
-        turned_rows = _turned_rows(m, is_packed=packed is not None)
-    return ProductPlan(packed, block_columns, turned_rows, level, grain)
+    turned = None
+    if len(batch) <= (op.parts > 1) and _is_turned(op, a, n, target):
+        height = _turned_rows(m, is_packed=packed is not None)
+        turned = TurnedRows(height, lanes, not block_columns, summed)
+    return ProductPlan(packed, block_columns, turned, level, grain)
 
 
-def _packing(op: MatrixProduct, b: TensorType, m: int, target: Target) -> Packing | None:
-    """How the second operand is packed, if it is."""
-    is_worth = m > 1 and _matrix_bytes(b) >= target.near_l2_bytes
-    if not op.transpose_b and not (is_worth and is_enabled("packing")):
-        return None
+def _packing(op: MatrixProduct, b: TensorType, summed: SummedRange) -> Packing:
+    """How the second operand is packed."""
     row_axis = b.rank - (1 if op.transpose_b else 2)
-    return Packing(b.shape[row_axis], row_axis, 2 * b.rank - 3 - row_axis)
+    return Packing(summed, row_axis, 2 * b.rank - 3 - row_axis)
+
+
+def _is_far(m: int, matrix: int, target: Target) -> bool:
+    """Whether rows read a second operand of so many bytes again and again that does not stay in the caches."""
+    return m > 1 and matrix >= target.near_l2_bytes and is_enabled("packing")
 
 
 def _is_turned(op: MatrixProduct, a: TensorType, n: int, target: Target) -> bool:
     """Whether the first operand is packed as rows."""
+    k = op.summed(a)
     return (
         op.transpose_a
         and is_enabled("packing")
-        and a.shape[-2] >= _LEAST_TURNED
-        and a.bytes >= _BEYOND_NEAREST * target.near_l1_bytes
+        and k >= _LEAST_TURNED
+        and k * a.shape[-1] * a.dtype.bytes >= _BEYOND_NEAREST * target.near_l1_bytes
         and n >= _LEAST_REUSED
     )
 
@@ -191,10 +197,6 @@ def _turned_rows(m: int, *, is_packed: bool) -> int:
     """How many of m rows of a first operand are turned at a time, a divisor, if the second one `is_packed`, or not."""
     least = max(_REPACKED if is_packed else _LEAST_PACKED, -(-m // _MOST_TURNS))
     return next((rows for rows in range(least, m // 2 + 1) if m % rows == 0), m)
-
-
-def _matrix_bytes(type: TensorType) -> int:
-    return math.prod(type.shape[-2:]) * type.dtype.bytes
 
 
 def _least_blocks(vectors: int, row: int, near: int) -> int:

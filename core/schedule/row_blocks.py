@@ -146,6 +146,7 @@ def _makers(group: RowGroup, target: Target) -> Iterator[Instruction[MatrixProdu
         reads = list(group.reads(value))
         if (
             not product.op.transpose_a
+            and product.op.is_whole
             and is_kernel_product(product, target)
             and _goes_by(value.tensor.shape, group.rows)
             and all(one.reads_each_row(number) is not None for _, one, number in reads)
@@ -160,7 +161,9 @@ def _readers(group: RowGroup, block: Block, target: Target) -> Iterator[Instruct
     for made, (one, _) in group.made.items():
         for value in with_views(made):
             for product in dict.fromkeys(value.uses):
-                if not is_product(product) or not is_kernel_product(product, target):
+                if not is_product(product) or not product.op.is_whole:
+                    continue
+                if not is_kernel_product(product, target):
                     continue
                 left, right = product.operands
                 other = right if left is value else left

@@ -50,12 +50,6 @@ _SLOWER = 0.1
 """Additions for each step, of four vectors or one, that fewer loops for what blocks leave are worth: each has a copy of
 the body, which takes LLVM a millisecond or ten."""
 
-_CHUNK = 16 * 1024
-"""Products that the BLAS sums at a time in a matrix product: below, a call per chunk costs more than 1 %.
-
-OpenBLAS adds up some 400 products in registers, and what they come to in memory.
-"""
-
 _SCANNED = 8
 """Elements of a running sum that are added by themselves: the bound holds for each of the first sums, too, as 8 numbers
 have 7 roundings and 2 more with what came before, within 8 + log₂ n."""
@@ -187,11 +181,6 @@ def plan_rows(loops: Loops, *, in_registers: bool) -> Loops:
         return loops
     rest = [other for other in order if other not in (vector, *inner)]
     return replace(loops, order=(*rest, vector, *inner))
-
-
-def product_chunk(m: int, n: int, k: int) -> int:
-    """How many of k products the BLAS sums at a time in a matrix of m × n sums; 0 for all of them."""
-    return _CHUNK if k > _CHUNK and m * n else 0
 
 
 def scan_block(combinator: Combinator, dtype: DType) -> int:

@@ -27,7 +27,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "fma": "products are one instruction with their sum, and compared with zero where that matters",
         "wide": "vectors are several registers where much is computed of an element",
         "cuts": "loops of kernels are cut where masks change",
-        "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
+        "kernels": "matrix products are tiles of registers, and not nests",
         "epilogues": "what follows a product is computed in its loops",
         "prologues": "what makes an operand of a product is computed where that is packed",
         "threads": "parallel loops run on several threads",

@@ -29,8 +29,6 @@ class Target:
     which blocks.  Where it is 0, the two above count."""
     fma: bool = False
     """Whether it multiplies and adds in one instruction, with one rounding."""
-    has_blas: bool = True
-    """Whether matrix products may call a BLAS; without one they are loops."""
     has_lapack: bool = True
     """Whether functions of matrices may call a LAPACK; without one there are none."""
 

@@ -37,11 +37,10 @@ Nest       26. the body takes the coordinates and a scalar per operand
            28. an index that is read comes from an operand of integers, which for an access stands earlier
 Schedule   29. sorts have digits, and a scratch buffer for each thread
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
-           31. the BLAS has the element type of a product
-Stage      32. after stage raw every derivative has its body, every function a single block and no rules
-Kernel     33. the body takes a buffer for each operand, result and scratch buffer, and yields nothing
-           34. it consists of loops, loads, stores, literals, elementwise ops, and what computes with lanes and indices
-           35. values in it are scalars, vectors and buffers
+Stage      31. after stage raw every derivative has its body, every function a single block and no rules
+Kernel     32. the body takes a buffer for each operand, result and scratch buffer, and yields nothing
+           33. it consists of loops, loads, stores, literals, elementwise ops, and what computes with lanes and indices
+           34. values in it are scalars, vectors and buffers
 
 Blocks that nothing leads to are checked like all others, but rule 15 asks only for the order inside them.  What
 is too broken to be checked is a violation, never another error.

@@ -8,8 +8,8 @@ from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.nest import Affine, Index
-from ..schedule.ops import Gemm, ScheduledArgSort, makes_buffers
-from ..types import F32, F64, I64, TensorType, Type, scalar
+from ..schedule.ops import ScheduledArgSort, makes_buffers
+from ..types import I64, TensorType, Type, scalar
 
 
 def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
@@ -76,11 +76,6 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
     """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
     placement = instruction.placement
     match instruction.op:
-        case Gemm() as op:
-            if any(x.type != _in_blas(x.type) for x in instruction.operands):
-                yield "the BLAS multiplies f32 and f64 only"
-            if op.chunk < 0 or len(placement.scratch) != (op.chunk > 0):
-                yield f"{len(placement.scratch)} scratch buffers for chunks of {op.chunk}"
         case ScheduledArgSort() as op:
             if op.digit < 0 or len(placement.scratch) != 1:
                 yield f"{len(placement.scratch)} scratch buffers for a sort by digits of {op.digit} bits"
@@ -98,10 +93,6 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
     for place, result in zip(placement.results, instruction.results, strict=False):
         if not _is_place(place, result.type, outputs, first):
             yield f"{place} is no place for a buffer"
-
-
-def _in_blas(type: Type) -> Type | None:
-    return type if isinstance(type, TensorType) and type.dtype in (F32, F64) else None
 
 
 def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:

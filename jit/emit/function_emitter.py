@@ -25,7 +25,6 @@ from ...core.lazy_dataclass import dataclass
 from ...core.ops.literal import Literal, literal_of
 from ...core.schedule.live_ranges import replaced_operands
 from ...core.types import Array, written
-from ..runtime.blas import Blas
 from ..runtime.process import Process
 from .alignment import allocate_aligned
 from .checks import Checks
@@ -51,7 +50,6 @@ class ProgramContext:
 
     module: ModuleWriter
     name: str
-    blas: Blas | None
     functions: Mapping[str, Function]
     stack_bytes: int
     process: Process | None = None

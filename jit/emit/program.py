@@ -6,7 +6,7 @@
 3. The kernel returns 0, or the number of the check that failed (see `checks`).
 
 Constants of more than a few kilobytes are not part of the text: they are symbols, whose data `EmittedProgram`
-keeps.  So are the functions of the BLAS.
+keeps.  So are the routines of the LAPACK.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
 from ...core.schedule.ops import (
     Empty,
-    Gemm,
     ScheduledArgSort,
 )
 from ...core.schedule.plan import arena_bytes
@@ -54,7 +53,6 @@ from ...core.schedule.safepoints import Safepoints
 from ...core.schedule.switches import is_enabled
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
-from ..runtime.blas import Blas, find_blas
 from ..runtime.lapack import find_lapack
 from ..runtime.pool import this_pool
 from ..runtime.process import Process
@@ -82,7 +80,6 @@ from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .kernels import write_kernel
 from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_function
-from .matrix_products import SYMBOL, write_gemm
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .sites import CheckSite, PrintSite
@@ -120,21 +117,20 @@ def emit_program(
     name: str,
     *,
     functions: Mapping[str, Function] | None = None,
-    blas: Blas | None = None,
     stack_bytes: int = STACK_BYTES,
     sites: list[CheckSite] | None = None,
     process: Process | None = None,
 ) -> EmittedProgram:
     """Write the kernel `name` of a function in stage schedule into `module`.
 
-    `functions` are those that it may call, by name.  Matrix products call `blas`, by default that of this process.
+    `functions` are those that it may call, by name.
     `process` is the one that runs the program; without it nothing is known of the GIL and the thread's stack, of which
     calls then may take `stack_bytes`.  `sites` are those of programs written before, whose
     functions this one might meet as values: the checks of this one are added to them.
     """
     polls = process is not None and Safepoints(function).runs_long
     kept = [] if sites is None else sites
-    shared = ProgramContext(module, name, blas, functions or {}, stack_bytes, process, polls, kept)
+    shared = ProgramContext(module, name, functions or {}, stack_bytes, process, polls, kept)
     if process is not None:
         shared.symbols |= process.symbols
     _count_bodies(shared, function)
@@ -251,19 +247,6 @@ def _pay_for(k: FunctionEmitter, instruction: Instruction) -> int:
     return nanoseconds
 
 
-def _write_product(k: FunctionEmitter, instruction: Instruction[Gemm]) -> None:
-    op = instruction.op
-    blas = k.shared.blas or find_blas()
-    if blas is None:
-        raise InternalError("the program has matrix products, and there is no BLAS")
-    for name, address in blas.addresses.items():
-        k.shared.symbols[SYMBOL + name] = address
-    a, b = (operand.tensor for operand in instruction.operands)
-    is_long = k.polls is not None and k.polls.safepoints.before(instruction)
-    polls = k.polls if is_long else None
-    write_gemm(k.w, op, a, b, k.bases(instruction), blas, polls)
-
-
 def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFunction]) -> None:
     lapack = find_lapack()
     if lapack is None:
@@ -370,7 +353,6 @@ InstructionRule: TypeAlias = Callable[[FunctionEmitter, Instruction[Any]], Itera
 WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     Literal: _write_nothing,
     ShapeCast: _write_nothing,
-    Gemm: _write_product,
     Kernel: _write_kernel,
     **dict.fromkeys(LAPACK_CALLS, _write_matrix_function),
     ScheduledArgSort: _write_argsort,

@@ -1,1 +1,1 @@
-"""What compiled programs find in the process they run in: `blas`, `process`."""
+"""What compiled programs find in the process they run in: `lapack`, `pool`, `process`."""

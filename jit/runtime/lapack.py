@@ -1,6 +1,6 @@
 """Finds the LAPACK that NumPy has loaded, which most often lies in the library of its BLAS.
 
-1. Of the libraries that may be a BLAS (`blas.libraries`), and those NumPy's own calls go to, the first is taken that
+1. Of the libraries that may be a BLAS (`libraries`), and those that NumPy calls itself, the first is taken that
    has every routine by one of the known spellings.  They have the interface of Fortran: every argument is an address.
 2. `…64_` routines take 64-bit integers.  For plain names the library is asked, or it is taken to be 32-bit.
 3. The factor of a 2 x 2 matrix decides whether they do what their names say.
@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.lazy_dataclass import dataclass
-from .blas import is_wide, libraries
+from .libraries import is_wide, libraries
 
 ROUTINES: Final = ("potrf", "getrf", "getrs", "trtrs", "geqrf", "orgqr", "syevd", "gesdd")
 

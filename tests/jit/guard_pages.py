@@ -204,20 +204,6 @@ def target_for(cpu: str) -> TargetMachine:
     )
 
 
-def blas_for(cpu: str) -> dict[str, str]:
-    """The environment in which an OpenBLAS uses the vectors of that machine, in the thread that calls it."""
-    core = _OPENBLAS_CORES.get(cpu)
-    runs = cpu == HOST or engine_for(cpu).target.vector_bytes <= host_machine().vector_bytes
-    chosen = {"OPENBLAS_CORETYPE": core} if core is not None and runs else {}
-    return {"OPENBLAS_NUM_THREADS": "1", **chosen}
-
-
-_OPENBLAS_CORES = {
-    "x86-64": "Prescott", "x86-64-v2": "Nehalem", "haswell": "Haswell", "skylake-avx512": "SkylakeX",
-    "znver4": "Zen",
-}  # fmt: skip
-
-
 # Cases in a process of their own.
 
 

@@ -1,7 +1,7 @@
-"""Products for guard pages: on both sides of every size from which the BLAS computes them, or computes them in parts.
+"""Products for guard pages: on both sides of every size from which kernels compute them, or compute them in parts.
 
 A case is a form (`FORMS`: matrices, vectors, batches), of operands that are stored transposed or computed before, and
-an epilogue (`EPILOGUES`).  The BLAS is code of its own for each machine, between the same pages as ours.
+an epilogue (`EPILOGUES`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import numpy as np
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import Add, DataTypeCast, Dot, Maximum, Reduce, Tanh, Transpose
 from nnkit.core.ops.combinator import Combinator
-from nnkit.core.ops.contraction import BLAS_WORK
-from nnkit.core.schedule.summation import product_chunk
+from nnkit.core.ops.contraction import LEAST_PRODUCT
 from nnkit.core.types import BF16, F16, F32, F64, DType, Shape, TensorType
 
 from .guarded_programs import Case, Random, operand, pick, upto
 
 FLOATS = (F64, F32, F16, BF16)
-IN_BLAS = (F32, F64)
-_LARGE = 1 << 24
-"""More products than any threshold."""
+IN_KERNELS = (F32, F64)
+_DIVIDED = 4096
+"""Products of a sum beyond which it has parts."""
 
 
 @dataclass(frozen=True)
@@ -103,28 +102,26 @@ FORMS: dict[Form, tuple[bool, bool]] = {
 def sizes(random: Random, extent: int, form: Form, *, long: bool) -> Sizes:
     """Of which one is the extent, and another such that the work is a little less or more than a threshold.
 
-    That is what the BLAS computes, or if `long` what it sums at once.
+    That is what kernels compute, or if `long` what they sum in one part.
     """
     has_m, has_n = FORMS[form]
     if long:
-        return _chunked(random, min(extent, 8) if has_m else 1, min(extent, 8) if has_n else 1)
+        return _divided(random, min(extent, 8) if has_m else 1, min(extent, 8) if has_n else 1)
     free = [*(["m"] if has_m else []), "k", *(["n"] if has_n else [])]
     names = [str(name) for name in random.permutation(free)]
     found = {"m": 1, "k": 1, "n": 1, names[0]: extent}
     for name in names[1:-1]:
         found[name] = upto(random, 2, 70)
-    least = -(-BLAS_WORK // math.prod(found.values()))
+    least = -(-LEAST_PRODUCT // math.prod(found.values()))
     found[names[-1]] = max(1, least + pick(random, [-1, -1, 0, 1, 5, 17]))
     return Sizes(found["m"], found["k"], found["n"])
 
 
-def _chunked(random: Random, m: int, n: int) -> Sizes:
-    """Around what is summed at once; not much more than that, as only the last part is a part of it."""
-    chunk = product_chunk(m, n, _LARGE)
+def _divided(random: Random, m: int, n: int) -> Sizes:
+    """Around what is summed in one part; not much more than that, as only the last part is a part of it."""
     if m * n == 1:
         m = 64
-        chunk = product_chunk(m, n, _LARGE)
-    return Sizes(m, chunk + pick(random, [0, 1, 3, 17, chunk + 5]), n)
+    return Sizes(m, _DIVIDED + pick(random, [0, 1, 3, 17, 1024, _DIVIDED + 5]), n)
 
 
 # Epilogues.

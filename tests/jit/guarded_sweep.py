@@ -24,14 +24,12 @@ from nnkit.core.types import Array, DType
 from nnkit.jit.emit.program import EmittedProgram, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import CompiledModule, Engine
-from nnkit.jit.runtime.blas import find_blas
 
 from .emit.running import expected, tolerance
 from .guard_pages import (
     HOST,
     Guarded,
     Survey,
-    blas_for,
     engine_for,
     report_cases,
     run_kernel,
@@ -67,7 +65,6 @@ class Batch:
             vector_bytes=target.vector_bytes,
             registers=target.vector_registers,
             fma=target.fma,
-            has_blas=find_blas() is not None,
         )
         writer = ModuleWriter(scalef=target.scalef, fma=target.fma)
         functions = [case.function(machine) for case in self.members]
@@ -158,7 +155,7 @@ def sweep(
 ) -> Survey:
     """Run the cases in a process of their own."""
     arguments = (kind, cpu, str(rounds), str(share), *map(str, extents))
-    return survey("tests.jit.guarded_sweep", *arguments, environment=blas_for(cpu))
+    return survey("tests.jit.guarded_sweep", *arguments)
 
 
 def main(kind: str, cpu: str, rounds: str, share: str, *numbers: str) -> None:

@@ -30,7 +30,7 @@ from nnkit.core.ops import (
     Transpose,
     splat,
 )
-from nnkit.core.ops.contraction import BLAS_WORK
+from nnkit.core.ops.contraction import LEAST_PRODUCT
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.types import F16, F64, I32, FunctionType, TensorType
@@ -132,7 +132,7 @@ def test_batches_broadcast_in_a_product() -> None:
         (f32(16, 64), f32(64, 15), False),
         (f32(100, 16, 8), f32(8, 16), True),
         (f32(100, 16, 8), f32(100, 8, 16), False),
-        (f32(BLAS_WORK), f32(BLAS_WORK), False),
+        (f32(LEAST_PRODUCT), f32(LEAST_PRODUCT), False),
         (f32(200), f32(200, 100), True),
         (f32(3, 200, 100), f32(100), True),
         (f32(20), f32(20, 100), False),

@@ -13,6 +13,7 @@ from nnkit.core.kernels import products, tiles
 from nnkit.core.kernels.access_ops import LoadAt
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.ops import Fma, Loop, executed
+from nnkit.core.kernels.pack import SummedRange
 from nnkit.core.kernels.products import CHUNK, build_product, chunk_length
 from nnkit.core.kernels.tiles import Packing, Registers, best_tile, tile_product
 from nnkit.core.ops import Return
@@ -37,8 +38,8 @@ def product(
     (made,) = build_product(b, MatrixProduct(transpose_b=turned), b.block.arguments)
     kernel = b.block.instructions[-1]
     if registers is not None:
-        packing = Packing(k, int(turned), int(not turned)) if packs or turned else None
-        tile_product(kernel, registers, packed=packing)
+        packing = Packing(SummedRange(k), int(turned), int(not turned)) if packs or turned else None
+        tile_product(kernel, registers, packed=packing, depth=k)
     scratch = tuple(arena(64) for _ in kernel.op.using)
     kernel.placement = Placement((output(0),), scratch)
     b.emit_many(Return(), [made])

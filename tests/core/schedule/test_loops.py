@@ -86,7 +86,7 @@ def test_short_sums_keep_a_vector_of_rows() -> None:
             TensorType((rows, length), F64),
             TensorType((length,), F64),
         )
-        (op,) = loops_of(module, Target(vector_bytes=64, has_blas=False))
+        (op,) = loops_of(module, Target(vector_bytes=64))
         assert op.vector == vector, (rows, length)
 
 

@@ -29,7 +29,7 @@ from nnkit.core.ops import (
 )
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
-from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledArgSort
+from nnkit.core.schedule.ops import Empty, Loops, ScheduledArgSort
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.product_kernels import is_kernel_product
 from nnkit.core.schedule.target import Target
@@ -44,13 +44,13 @@ from tests.values import flat
 TARGETS = [
     Target(),
     Target(vector_bytes=64, l1_bytes=16),
-    Target(vector_bytes=4, has_blas=False),
+    Target(vector_bytes=4),
     Target(vector_bytes=64, l2_bytes=64),
     Target(vector_bytes=64, registers=32, fma=True),
-    Target(vector_bytes=32, l2_bytes=64, fma=True, has_blas=False),
+    Target(vector_bytes=32, l2_bytes=64, fma=True),
 ]
 LEGAL = (
-    *(Literal, ShapeCast, Loops, Gemm, Kernel, ScheduledArgSort, Empty),
+    *(Literal, ShapeCast, Loops, Kernel, ScheduledArgSort, Empty),
     *(Aggregate, Return),
 )
 
@@ -73,23 +73,7 @@ def test_stage_schedule_keeps_the_results(program: Program, target: Target, is_f
     assert print_module(parse_module(text)) == text
 
 
-@pytest.mark.parametrize("has_blas", [True, False])
-def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
-    def build(b: Builder, x: Value, w: Value) -> Value:
-        return b.emit(Scan(Combinator.ADD, 0), b.emit(Dot(), x, w))
-
-    module = module_of(build, f32(2, 30, 40), f32(40, 30))
-    arguments = arguments_for(module)
-    expected = results(module, arguments)
-    generate_compute(module)
-    schedule(module, Target(has_blas=has_blas))
-    ops = [type(i.op) for i in module.functions["main"].entry.instructions]
-    ops = [op for op in ops if op is not ShapeCast]
-    assert ops == [Gemm if has_blas else Kernel, Kernel, Return]
-    assert_close(expected, results(module, arguments))
-
-
-def test_products_with_a_vector_call_no_blas() -> None:
+def test_products_with_a_vector() -> None:
     """They are tiles from two vectors of columns on, else nests."""
     target = Target(fma=True, l2_bytes=1 << 17)
     by_columns = ((600, 48, True), (60, 517, True), (600, 44, True), (2000, 12, False))
@@ -122,7 +106,7 @@ def _check_product_with_a_vector(
     assert is_kernel_product(product, target) == is_tile, types
     schedule(module, target)
     ops = {type(i.op) for i in block.instructions}
-    assert Kernel in ops and Gemm not in ops, types
+    assert Kernel in ops, types
     assert_close(expected, results(module, arguments))
 
 

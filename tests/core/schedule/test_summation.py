@@ -20,14 +20,12 @@ from nnkit.core.kernels.access_ops import LoadAt
 from nnkit.core.kernels.ops import Kernel, executed
 from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan, ScatterAdd
 from nnkit.core.schedule.ops import (
-    Gemm,
     Loops,
     accumulated_sums,
     compensated_outputs,
     is_float_sum,
     is_folded,
 )
-from nnkit.core.schedule.summation import product_chunk
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F16, F32, F64, I32, I64, DType, TensorType
 from nnkit.core.verify import verify
@@ -161,8 +159,10 @@ def test_products_in_nests(sizes: tuple[int, int, int], width: int, row: bool) -
     k, m, n = sizes
     shapes = ((m, k), (k, n)) if not row else ((k,), (k, n))
     types = [TensorType(shape, F32) for shape in shapes]
-    target = Target(vector_bytes=width, has_blas=False)
-    _, nests = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=target)
+    target = Target(vector_bytes=width)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NNKIT_DISABLE", "kernels")
+        _, nests = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=target)
     assert assert_bounded(nests) or k == 1
 
 
@@ -248,15 +248,6 @@ def test_large_sums_of_columns_that_compute_a_row_are_folded() -> None:
     assert is_folded(op.order, op.blocks) == (op.order[:2] == (0, 0))
     # threads share the rows: what a part of them comes to, what is cut off, and what is folded
     assert scratches(function) == (3 if is_folded(op.order, op.blocks) else 2)
-
-
-def test_long_products_are_summed_by_chunks() -> None:
-    assert product_chunk(64, 64, 16_384) == 0
-    assert product_chunk(64, 64, 16_385) == 16_384
-    types = TensorType((64, 100_000), F32), TensorType((100_000, 64), F32)
-    function, _ = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=Target())
-    (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Gemm)]
-    assert op.chunk == 16_384 and scratches(function) == 1
 
 
 @pytest.mark.parametrize(

@@ -229,11 +229,6 @@ def test_every_op_of_kernels_is_translated() -> None:
         np.testing.assert_array_equal(made, one)
 
 
-@pytest.mark.parametrize("target", [Target(vector_bytes=64), Target(vector_bytes=16, fma=True)])
-def test_machines_without_wide_fused_arithmetic_call_the_blas(target: Target) -> None:
-    assert not scheduled(built(((64, 40), (40, 80)), (False, False), F32, epilogue=False), target)
-
-
 @pytest.mark.parametrize("name", ["kernels", "epilogues", "packing"])
 def test_each_part_can_be_disabled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNKIT_DISABLE", name)

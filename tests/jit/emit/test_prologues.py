@@ -137,6 +137,6 @@ def test_prologues_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
                 np.testing.assert_allclose(made, again, close, close, err_msg=str(seed))
             results.append(made)
         inlined += lengths[1] - lengths[0]
-        # a vector times a matrix that is far away is the BLAS's, unless the kernel computes the matrix
+        # a vector times a matrix that is far away is a nest, unless the kernel computes the matrix
         assert len(results[0]) == 1 or same_bits(*results), seed
     assert there > 80 and inlined > 20, (there, inlined)
