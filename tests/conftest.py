@@ -19,7 +19,7 @@ os.environ.setdefault("NNKIT_QUIET", "1")  # how long a compile takes is that of
 collect_ignore = ["ir/lit.cfg.py"]  # lit's, not a module
 
 FUZZED = 2000
-settings.register_profile("default", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=16, derandomize=True)
 settings.register_profile("fuzz", deadline=None, max_examples=FUZZED)
 settings.load_profile("default")
 

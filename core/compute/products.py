@@ -1,25 +1,18 @@
-"""Selects matrix products for kernels, folds transposes into their flags, and divides long sums.
+"""Selects matrix products for kernels, and folds transposes into their flags.
 
 Transposes of the operands, and one of the result, fold into the flags of `matrixProduct`.  Vectors become
 matrices of one row, and a batch of matrices against one matrix becomes one tall product.
-
-Sums of many products are parts that are added up afterwards: each reads rows of both operands that stay in the nearer
-caches, threads share the parts of matrices that are too small to be shared, and rounding grows with the length of one.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final
 
 from ..ir import Builder, Instruction, Value
 from ..lazy_dataclass import dataclass
-from ..ops.arithmetic import Add
-from ..ops.combinator import Combinator
 from ..ops.contraction import LEAST_PRODUCT, Dot
 from ..ops.movement import Transpose, reshaped
-from ..ops.reduction import Reduce
 from ..types import F32, F64, Shape
 from .ops import MatrixProduct, flipped
 
@@ -69,26 +62,9 @@ def emit_product(b: Builder, left: ProductOperand, right: ProductOperand, shape:
         row = reshaped(b, y, (*right.shape[:-2], 1, left.shape[-1]))
         return reshaped(b, b.emit(MatrixProduct(transpose_b=not left.flip), row, x), shape)
     if _is_better_turned(left, right):
-        turned = _product(b, MatrixProduct(not right.flip), y, x)
-        return b.emit(Transpose(), turned)
-    op = MatrixProduct(left.flip, right.flip)
-    return reshaped(b, _product(b, op, x, y), shape)
+        return b.emit(Transpose(), b.emit(MatrixProduct(not right.flip), y, x))
+    return reshaped(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
 
-
-MOST_SUMMED: Final = 64 * 1024
-"""Products of a sum that is not divided, at most: its error grows with a 512th of them."""
-
-_LEAST_DIVIDED: Final = 4 * 1024
-"""Products of a sum from which it is divided."""
-
-_LEAST_PART: Final = 1024
-"""Products of a part at least: with half of them small matrices gain little, and with twice as many they lose."""
-
-_OF_PARTS: Final = 4
-"""How many times as large as all parts the operands are at least: what they take of memory, and of time."""
-
-_ALIGNED: Final = 16
-"""Elements that the length of a part is a multiple of, for rows to begin at cache lines."""
 
 _LEAST_TURNED: Final = 256
 """Products of a sum from which it is nothing beside them to transpose the result."""
@@ -114,32 +90,6 @@ def _is_better_turned(left: ProductOperand, right: ProductOperand) -> bool:
     lanes = _VECTOR // left.value.tensor.dtype.bytes
     filled = n / (-(-n // lanes) * lanes)
     return k >= _LEAST_TURNED and m >= _TALL * n and m >= lanes and filled < _FULL
-
-
-def _product(b: Builder, op: MatrixProduct, x: Value, y: Value) -> Value:
-    """The product of two operands, in parts if its sums are long."""
-    *_, m, n = op.infer(x.tensor, y.tensor).shape
-    k = op.summed(x.tensor)
-    longest = min(max(_LEAST_PART, _OF_PARTS * m * n // (m + n)), MOST_SUMMED)
-    if k <= max(_LEAST_DIVIDED, longest) or m == 1:  # of a row, all is read once
-        return b.emit(op, x, y)
-    parts, length = _parts(k, longest)
-    made = b.emit(replace(op, length=length, parts=parts), x, y)
-    total = b.emit(Reduce(Combinator.ADD, (0,)), made)
-    if parts * length == k:
-        return total
-    rest = b.emit(replace(op, first=parts * length), x, y)
-    return b.emit(Add(), total, rest)
-
-
-def _parts(k: int, longest: int) -> tuple[int, int]:
-    """How many parts of which length a sum has; equal ones, or a rest is left that is shorter."""
-    count = -(-k // longest)
-    for parts in range(count, 2 * count):
-        if k % (parts * _ALIGNED) == 0:
-            return parts, k // parts
-    length = -(-k // (count * _ALIGNED)) * _ALIGNED
-    return k // length, length
 
 
 def _is_tall(a: ProductOperand, b: ProductOperand) -> bool:

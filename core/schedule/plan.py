@@ -2,9 +2,9 @@
 
 1. Have nests write pieces of concatenations in place (`concatenations`), read the one element that a sum consists of
    (`one_hot_sums`), multiply and add in one instruction (`kernels.multiply_add`), and give every output a buffer of its
-   own.  Matrix products become kernels, with what is around them (`product_kernels`, `prologues`), and so do scans
-   (`scan_kernels`) and nests over the same rows (`row_kernels`); in those that are left, axes are joined that are
-   walked through as one (`collapse`), and long rows split (`long_rows`).
+   own.  Matrix products become kernels, with what is around them (`product_kernels`, `prologues`), long sums in
+   parts (`long_sums`), and so do scans (`scan_kernels`) and nests over the same rows (`row_kernels`); in those that are
+   left, axes are joined that are walked through as one (`collapse`), and long rows split (`long_rows`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
    What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
@@ -63,6 +63,7 @@ from .concatenations import write_pieces
 from .contraction import contract
 from .group import GroupedInstruction, group_nests
 from .long_rows import shorten_rows
+from .long_sums import divide_long_sums
 from .loops import plan_loops
 from .moved_buffers import moved_buffers
 from .nest_kernels import write_nest_kernels
@@ -179,6 +180,7 @@ def _schedule_block(
     moves = () if body.is_condition else _moves(body)
     _take_own_outputs(body.block, replaced, moves, target)
     write_row_blocks(body.block, target)
+    divide_long_sums(body.block)
     write_product_kernels(body.block, target, {x for x in replaced if x is not None})
     write_scan_kernels(body.block, target)
     write_row_kernels(body.block, target)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
-from ..compute.products import MOST_SUMMED
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.ops import Kernel
 from ..kernels.prefetch import fetch_before_loops
@@ -22,6 +21,7 @@ from ..kernels.tiles import Registers, tile_once
 from ..ops.movement import reshaped
 from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
+from .long_sums import LONGEST_PART
 from .ops import is_one_product, sizes_of
 from .product_plans import LEAST_ROWS, plan_product
 from .prologues import has_prologue, inline_prologues, turn_prologues
@@ -110,7 +110,7 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
         and n > 1
         and (m >= LEAST_ROWS or not product.op.transpose_b)
         and (m > 1 or _is_wide(b, target) or has_prologue(product.operands[1], target))
-        and 0 < k <= MOST_SUMMED
+        and 0 < k <= (LONGEST_PART if m == 1 else k)
         and product.result.tensor.size > 0
     )
 

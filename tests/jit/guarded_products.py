@@ -17,14 +17,13 @@ from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import Add, DataTypeCast, Dot, Maximum, Reduce, Tanh, Transpose
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.contraction import LEAST_PRODUCT
+from nnkit.core.schedule.long_sums import LONG
 from nnkit.core.types import BF16, F16, F32, F64, DType, Shape, TensorType
 
 from .guarded_programs import Case, Random, operand, pick, upto
 
 FLOATS = (F64, F32, F16, BF16)
 IN_KERNELS = (F32, F64)
-_DIVIDED = 4096
-"""Products of a sum beyond which it has parts."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def _divided(random: Random, m: int, n: int) -> Sizes:
     """Around what is summed in one part; not much more than that, as only the last part is a part of it."""
     if m * n == 1:
         m = 64
-    return Sizes(m, _DIVIDED + pick(random, [0, 1, 3, 17, 1024, _DIVIDED + 5]), n)
+    return Sizes(m, LONG + pick(random, [0, 1, 3, 17, 1024, LONG + 5]), n)
 
 
 # Epilogues.

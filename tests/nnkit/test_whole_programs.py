@@ -160,7 +160,7 @@ IS_FUZZING = settings().max_examples > 100
 LAW = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=10_000 if IS_FUZZING else 300,
+    max_examples=10_000 if IS_FUZZING else 120,
 )
 FEW = settings(LAW, max_examples=2_000 if IS_FUZZING else 10)
 """Of what takes longer: several derivatives of each, or LLVM, which needs a tenth of a second for one."""

@@ -69,9 +69,7 @@ class Machine:
 X86 = ("--target", "x86_64-linux-gnu")
 MACHINES = {
     "x86-64": Machine(X86, None),
-    "x86-64-v2": Machine((*X86, "--cpu", "x86-64-v2"), None),
     "x86-64-v3": Machine((*X86, "--cpu", "x86-64-v3"), r"\bvfn?m(add|sub)\d+ps\b"),
-    "x86-64-v4": Machine((*X86, "--cpu", "x86-64-v4"), r"\bvfn?m(add|sub)\d+ps\b"),
     "aarch64": Machine(("--target", "aarch64-linux-gnu"), r"\bfml[as]\b"),
     "riscv64": Machine(("--target", "riscv64-linux-gnu"), r"\bfn?m(add|sub)\.[sd]\b"),
     "riscv64-named": Machine(

@@ -321,7 +321,7 @@ def test_cut_short_it_means_the_same(
 ) -> None:
     whole = calling(shape, 8, work=2)
     expected = [evaluate(whole, name, 3) for name in whole.functions]
-    for largest in range(0, 120, 11):
+    for largest in range(0, 120, 23):
         monkeypatch.setattr("nnkit.core.passes.inline.LARGEST", largest)
         module = clone_module(whole)
         apply_pass(Inline(entries=entries), module)

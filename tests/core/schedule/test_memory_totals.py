@@ -74,7 +74,7 @@ def _parallel_loops(function: Function) -> int:
     return sum(1 for loop in loops if loop_op(loop).grain)
 
 
-@settings(max_examples=80)
+@settings(max_examples=max(25, settings().max_examples))
 @given(
     build=st.sampled_from((_columns, _scaled, _computed, _widened)),
     by=st.sampled_from((Combinator.ADD, Combinator.MAX, Combinator.MIN)),
@@ -148,7 +148,7 @@ REDUCED = ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2))
 """Axes of three."""
 
 
-@settings(max_examples=100)
+@settings(max_examples=max(30, settings().max_examples))
 @given(
     shape=st.tuples(st.integers(2, 200), st.integers(1, 40), st.integers(1, 40)),
     wanted=st.lists(

@@ -31,7 +31,7 @@ from nnkit.core.ops import (
     Subtract,
     Transpose,
 )
-from nnkit.core.schedule import row_blocks
+from nnkit.core.schedule import long_sums, row_blocks
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -207,8 +207,13 @@ def attention(
     return nk.softmax(q @ k.transpose(0, 2, 1), axis=2) @ v
 
 
-def test_attention_needs_no_room_for_all_scores() -> None:
-    """Of 300 positions, which no tile or block divides, in four matrices."""
+@pytest.mark.parametrize("longest", [long_sums.LONG, 100])
+def test_attention_needs_no_room_for_all_scores(
+    longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 300 positions, which no tile or block divides, in four matrices; also where that is a long sum."""
+    monkeypatch.setattr(long_sums, "LONG", longest)
+    monkeypatch.setattr(long_sums, "LEAST_PART", 64)
     slope = nk.gradient(of=attention, wrt=(0, 1, 2), seedable=True, keeping=(0,))
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(4, 300, 20)).astype(np.float32) for _ in range(4)]

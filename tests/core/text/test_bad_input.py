@@ -22,7 +22,7 @@ from tests.programs import programs
 from .laws import error_of
 from .texts import TEXTS
 
-EXAMPLES = max(300, settings().max_examples)
+EXAMPLES = max(100, settings().max_examples)
 
 SPARE = [
     *OPS, *"literal apply if while for branch conditional then else do given carrying case type var".split(),

@@ -14,11 +14,12 @@ from nnkit.core.compute import products as compute_products
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module, Stage, finish_function, start_function
+from nnkit.core.ir import Function, Module, Stage, finish_function, start_function
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.ops import Fma, Kernel, executed
 from nnkit.core.ops import Add, Dot, Maximum, Return, Transpose
-from nnkit.core.schedule import product_plans
+from nnkit.core.schedule import long_sums, product_plans
+from nnkit.core.schedule.long_sums import divide_long_sums
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F32, F64, Array, DType, Shape, TensorType
@@ -85,7 +86,7 @@ def test_every_product_is_that_of_numpy(shares: bool, monkeypatch: pytest.Monkey
     monkeypatch.setattr(product_plans, "_LEAST_TURNED", 16)
     monkeypatch.setattr(product_plans, "_LEAST_REUSED", 16)
     made = set[tuple[object, ...]]()
-    for seed in range(60):
+    for seed in range(30):
         random = np.random.default_rng([seed, shares])
         op, *shapes, dtype = draw(random)
         types = [TensorType(shape, dtype) for shape in shapes]
@@ -115,6 +116,12 @@ def test_every_product_is_that_of_numpy(shares: bool, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(found, wanted, close, close, err_msg=str(name))
         made.add((op.transpose_a, op.transpose_b, op.parts > 1, fuses))
     assert len({form[:3] for form in made}) == 8 and len({form[3] for form in made}) == 2
+
+
+def divided(function: Function) -> list[MatrixProduct]:
+    """The products of a function in stage compute, long ones in parts."""
+    divide_long_sums(function.entry)
+    return [i.op for i in function.entry.instructions if isinstance(i.op, MatrixProduct)]
 
 
 def programs() -> Iterator[tuple[Module, list[Array], Array]]:
@@ -158,14 +165,13 @@ def test_long_sums_have_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal ones, or a rest, or as many as leave no more than a quarter of the operands' room; turned where that is
     better."""
     monkeypatch.setattr(compute_products, "LEAST_PRODUCT", 1)
-    monkeypatch.setattr(compute_products, "_LEAST_DIVIDED", 256)
-    monkeypatch.setattr(compute_products, "_LEAST_PART", 64)
+    monkeypatch.setattr(long_sums, "LONG", 256)
+    monkeypatch.setattr(long_sums, "LEAST_PART", 64)
     monkeypatch.setattr(compute_products, "_LEAST_TURNED", 16)
     forms = set[str]()
     for number, (module, arrays, wanted) in enumerate(programs()):
         generate_compute(module)
-        ops = [i.op for i in module.functions["main"].entry.instructions]
-        made = [op for op in ops if isinstance(op, MatrixProduct)]
+        made = divided(module.functions["main"])
         forms.add("rest" if len(made) > 1 else "parts" if made[0].parts else "whole")
         schedule(module, MACHINES[number % len(MACHINES)])
         verify(module)
@@ -204,8 +210,7 @@ def test_products_between_guard_pages_lie_on_both_sides_of_all_thresholds() -> N
             continue
         module = case.module()
         generate_compute(module)
-        found = [i.op for i in module.functions["f"].entry.instructions]
-        ops = [op for op in found if isinstance(op, MatrixProduct)]
+        ops = divided(module.functions["f"])
         made[case.op].update("in parts" if op.parts else "at once" for op in ops)
         made[case.op].update([] if ops else ["nest"])
         swapped.update((op.transpose_a, op.transpose_b) for op in ops)

@@ -113,7 +113,7 @@ def test_prologues_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     for least in ("LEAST_PACKED", "LEAST_REUSED", "LEAST_TURNED", "BEYOND_NEAREST", "REPACKED"):
         monkeypatch.setattr(product_plans, f"_{least}", 0)
     there = inlined = 0
-    for seed in range(70):
+    for seed in range(30):
         results: list[np.ndarray] = []
         lengths: list[int] = []
         for switch in ("", "prologues"):
@@ -139,4 +139,4 @@ def test_prologues_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
         inlined += lengths[1] - lengths[0]
         # a vector times a matrix that is far away is a nest, unless the kernel computes the matrix
         assert len(results[0]) == 1 or same_bits(*results), seed
-    assert there > 80 and inlined > 20, (there, inlined)
+    assert there > 30 and inlined > 8, (there, inlined)
