@@ -116,10 +116,11 @@ def main(arguments: Sequence[str]) -> None:
 
 def write(results: Results, names: Sequence[str], output: Path | None) -> str:
     """The page of what there is so far, which is also written to files, so that an interruption leaves the rest."""
-    text = page(results)
+    picture = (output or Path("results.md")).with_suffix(".svg")
+    text = page(results, picture.name)
     if output:
         output.write_text(text)
-        output.with_suffix(".svg").write_text(svg(results.plotted(), names))
+        picture.write_text(svg(results.plotted(), names))
     return text
 
 

@@ -63,11 +63,11 @@ class Results:
         }
 
 
-def page(results: Results) -> str:
-    """All of it, in Markdown."""
+def page(results: Results, picture: str) -> str:
+    """All of it, in Markdown, with a picture beside it."""
     parts = [f"# NNKit beside other libraries\n\n{results.header}"]
     parts += [DISTURBED] * (results.busy >= QUIET)
-    parts += [summary(results.counted()), shortfalls(results.counted())]
+    parts += [summary(results.counted(), picture), shortfalls(results.counted())]
     parts.append(f"## What one core does at most\n\n{table_of_limits(results.limits)}")
     for group, rows in results.groups.items():
         title, remark = GROUPS[group]
@@ -95,8 +95,8 @@ def speedups(rows: Sequence[Row]) -> str:
     return "\n".join(["How many times as fast two threads are:", "", *lines]) if lines else ""
 
 
-def summary(groups: Mapping[str, Sequence[Row]]) -> str:
-    """Geometric means of ours over the best of the others, of the rows that have a target."""
+def summary(groups: Mapping[str, Sequence[Row]], picture: str) -> str:
+    """Geometric means of ours over the best of the others, of the rows that have a target, and a picture of all."""
     lines: list[str] = []
     for group, rows in groups.items():
         counted = [row for row in rows if row.target is not None and row.ratio() is not None]
@@ -104,7 +104,7 @@ def summary(groups: Mapping[str, Sequence[Row]]) -> str:
             title, mean = GROUPS[group][0], geometric_mean(counted)
             lines.append(f"- {title}: {mean:.2f} ({len(counted)} rows)")
     title = "Geometric means of our time ÷ that of the best other:"
-    return "\n".join([title, "", *lines, "", "![ratios](results.svg)"]) if lines else ""
+    return "\n".join([title, "", *lines, "", f"![ratios]({picture})"]) if lines else ""
 
 
 def shortfalls(groups: Mapping[str, Sequence[Row]]) -> str:

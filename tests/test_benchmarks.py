@@ -115,7 +115,8 @@ def test_ratios_are_those_of_rounds_and_means_are_geometric() -> None:
     assert geometric_mean([row, slower, alone]) == pytest.approx(1.0)
     assert "0.5 (0.25 – 1.5) | 0.4 | 25% |" in table([row], list(cells), {})
     groups = {"table": [row, slower, alone]}
-    assert summary(groups).splitlines()[2] == "- Programs: 1.00 (2 rows)"
+    *_, means, _, picture = summary(groups, "shown.svg").splitlines()
+    assert (means, picture) == ("- Programs: 1.00 (2 rows)", "![ratios](shown.svg)")
     first, second = shortfalls(groups).split("Faster, but")
     assert "- slow: 2.00 of JAX jit" in first and "- step: 0.50 of JAX jit, to be 0.4" in second
     quick = Row("step, two threads", {"NNKit": Spread.of([1.0]), "JAX jit": "none"}, seconds)

@@ -44,7 +44,7 @@ _ROUNDINGS = 2
 
 _COMPENSATION = 12
 """The cost of joining a block with compensation, in additions: six of TwoSum, and as many to make the two a pair again
-(`jit.emit.elements.add_compensated`)."""
+(`kernels.pairs.add_compensated`)."""
 
 _SLOWER = 0.1
 """Additions for each step, of four vectors or one, that fewer loops for what blocks leave are worth: each has a copy of

@@ -20,7 +20,6 @@ from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.types import DType, Kind
 from .math.extremes import emit_max, emit_min
-from .math.floats import two_sum
 from .writer import (
     FunctionWriter,
     LLVMType,
@@ -160,29 +159,6 @@ def combine(
             return w.and_(total, x)
         case _:
             return w.or_(total, x)
-
-
-def corrected(w: FunctionWriter, total: Register, correction: Register) -> Register:
-    """A sum with what rounding had cut off from it; the sum alone where that is no finite number."""
-    is_finite = w.fcmp("oeq", w.fsub(correction, correction), constant(correction.type, 0))
-    return w.select(is_finite, w.fadd(total, correction), total)
-
-
-def add_compensated(
-    w: FunctionWriter, total: Register, rest: Register, x: Register
-) -> tuple[Register, Register]:
-    """total + rest + x as such a pair again: the sum, and what rounding cut off from it, less than half a unit of it.
-
-    Source: Dekker 1971, "A floating-point technique for extending the available precision", add2.
-    """
-    following, cut = two_sum(w, total, x)
-    return normalized(w, following, w.fadd(cut, rest))
-
-
-def normalized(w: FunctionWriter, total: Register, rest: Register) -> tuple[Register, Register]:
-    """The same sum, with what fits it moved from the rest to the total."""
-    following = corrected(w, total, rest)
-    return following, w.fsub(rest, w.fsub(following, total))
 
 
 def reduction(combinator: Combinator, dtype: DType) -> Reduction:
