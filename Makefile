@@ -38,7 +38,7 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 
 # pyright takes three times as long as mypy: the first tests run beside it, so that no core is idle
 tests: mypy
-	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --maxfail=50
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --maxfail=50 $(if $(MINUTES),--minutes=$(MINUTES))
 
 mypy: $(STAMP)-test
 	$(BIN)/mypy

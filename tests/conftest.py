@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import time
+import zlib
 from collections.abc import Iterator
 from functools import cache
 
@@ -27,6 +29,9 @@ settings.load_profile("default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make test-widths` compiles at every level; for which machine, and on how many threads, the environment says."""
     parser.addoption("--level", type=int, help="compile at -O0 to -O3")
+    parser.addoption(
+        "--minutes", type=float, help="on slow machines: from then on one test of three"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +41,21 @@ def pytest_configure(config: pytest.Config) -> None:
             assert function.__kwdefaults__ is not None and "level" in function.__kwdefaults__
             function.__kwdefaults__["level"] = level
         optimization_level.__defaults__ = (level,)
+
+
+_BEGUN = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """With `--minutes`, of the tests that would begin later, one of three runs, the same ones each time.
+
+    So `.ci/run` ends within a quarter of an hour on machines half as fast as those that it was measured on, too; there
+    `make test` by itself takes some minutes more, and leaves out nothing.
+    """
+    minutes = item.config.getoption("minutes")
+    is_late = minutes is not None and time.monotonic() - _BEGUN > 60 * minutes
+    if is_late and zlib.crc32(item.nodeid.encode()) % 3:
+        pytest.skip(f"begins later than --minutes={minutes:g}; `make test` runs all")
 
 
 _COSTLY = (
