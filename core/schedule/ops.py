@@ -132,7 +132,7 @@ def sizes_of(op: MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int,
 def is_one_product(op: MatrixProduct, b: TensorType) -> bool:
     """Whether the matrices of the batch of A lie below each other, all to be multiplied by one B."""
     is_one = all(extent == 1 for extent in b.shape[:-2])
-    return is_one and not op.transpose_a and op.parts <= 1
+    return is_one and not op.transpose_a and not op.parts
 
 
 @dataclass(frozen=True)

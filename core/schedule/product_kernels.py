@@ -1,7 +1,8 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
-A product of few numbers, or of one row, is a nest, most others are kernels.  A nest that alone reads its result,
-element by element, is its *epilogue*; one that makes an operand for it alone, its *prologue* (`prologues`).
+A product of a row and few columns, or of few rows and a transposed matrix, is a nest, others are kernels.  A nest that
+alone reads the result of one, element by element, is its *epilogue*; one that makes an operand for it alone, its
+*prologue* (`prologues`).
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _write(
     assert isinstance(op, MatrixProduct)
     x, y = product.operands
     shape = product.result.tensor.shape
-    if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor) and not op.parts:
+    if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor):
         m, *_ = sizes_of(op, x.tensor, y.tensor)
         x = reshaped(b, x, (m, x.tensor.shape[-1]))
         y = reshaped(b, y, y.tensor.shape[-2:])
