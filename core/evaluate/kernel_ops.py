@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import Instruction, Op
-from ..kernels.ops import AllocateLocal, Kernel, Loop
+from ..kernels.ops import AllocateLocal, BoundedLoop, Kernel, Loop
 from ..types import Array, TensorType, Type
 from .machine import Machine
 from .memory_ops import MachineRule
@@ -32,8 +32,22 @@ def _kernel(op: Kernel, machine: Machine, at: Instruction, *operands: Array) -> 
 
 
 def _loop(op: Loop, machine: Machine, at: Instruction, *carried: Any) -> Sequence[Any]:
+    return _repeat(machine, at, op.indices, carried)
+
+
+def _bounded_loop(
+    op: BoundedLoop, machine: Machine, at: Instruction, first: Array, stop: Array, *carried: Any
+) -> Sequence[Any]:
+    indices = range(max(op.lower, int(first)), min(op.upper, int(stop)))
+    return _repeat(machine, at, indices, carried)
+
+
+def _repeat(
+    machine: Machine, at: Instruction, of: Sequence[int], carried: Sequence[Any]
+) -> Sequence[Any]:
+    """Run the body of a loop for these indices."""
     frame = machine.frames[-1]
-    indices = iter(range(op.lower, op.upper, op.step))
+    indices = iter(of)
 
     def repeat_with(values: Sequence[Any]) -> None:
         index = next(indices, None)
@@ -66,6 +80,7 @@ def _unwritten(type: Type) -> Array:
 KERNEL_RULES: Final[Mapping[type[Op], MachineRule]] = {
     Kernel: _kernel,
     Loop: _loop,
+    BoundedLoop: _bounded_loop,
     AllocateLocal: _allocate,
 }
 """What the machine runs of kernels; all else in them computes, loads or stores by itself."""

@@ -13,7 +13,7 @@ from ..lazy_dataclass import dataclass
 from .access_ops import buffer_of
 from .dependence import Range, range_of
 from .indices import BufferAccess, IndexSum, access_of
-from .loops import body_of, loop_op
+from .loops import body_of, counted_op
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def accesses_outside(block: Block) -> Iterator[OutOfBounds]:
     pending = [block]
     while pending:
         for instruction in pending.pop().instructions:
-            if instruction.regions and loop_op(instruction).count:
+            if instruction.regions and counted_op(instruction).count:
                 body = body_of(instruction)
                 ranges[body.arguments[0]] = range_of(instruction)
                 pending.append(body)

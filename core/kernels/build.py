@@ -36,7 +36,7 @@ from .guarded_ops import (
 )
 from .indices import IndexSum, linear_of, maps_of
 from .loops import make_index, make_loop
-from .ops import AffineIndex, AllocateLocal, Kernel, Loop
+from .ops import AffineIndex, AllocateLocal, BoundedLoop, CountedLoop, Kernel, Loop
 
 AnyIndex: TypeAlias = Value | int | IndexSum
 
@@ -82,13 +82,21 @@ class KernelBuilder:
         self._builder = Builder(self.block)
 
     def kernel(
-        self, b: Emitter, *operands: Value, overwriting: tuple[tuple[int, int], ...] = ()
+        self,
+        b: Emitter,
+        *operands: Value,
+        overwriting: tuple[tuple[int, int], ...] = (),
+        copies: int = 0,
     ) -> tuple[Value, ...]:
-        """Append the kernel, whose body is done, to a function; its results."""
+        """Append the kernel, whose body is done, to a function; its results.
+
+        Threads have so many `copies` of what it works with, or share that if it is 0.
+        """
         self.block.instructions.append(Instruction(Yield(), (), ()))
         self.block.arguments += self.using
         scratch = tuple(buffer_of("kernel", buffer.type) for buffer in self.using)
-        op = Kernel(tuple(self.output_types), overwriting, scratch)
+        private = (copies,) * len(scratch) if copies else ()
+        op = Kernel(tuple(self.output_types), overwriting, scratch, private)
         return b.emit_many(op, operands, (Region([self.block]),))
 
     def emit(self, op: Op, *operands: Value) -> Value:
@@ -122,6 +130,27 @@ class KernelBuilder:
         carrying: Sequence[Value] = (),
     ) -> Generator[LoopUnderConstruction]:
         """Append a loop; what is emitted under `with` stands in its body."""
+        with self._loop(Loop(lower, upper, step, grain), (), carrying) as made:
+            yield made
+
+    @contextmanager
+    def bounded_loop(
+        self,
+        first: Value,
+        stop: Value,
+        upper: int,
+        *,
+        lower: int = 0,
+        carrying: Sequence[Value] = (),
+    ) -> Generator[LoopUnderConstruction]:
+        """The same where the bounds are computed, within `lower` upto `upper`."""
+        with self._loop(BoundedLoop(lower, upper), (first, stop), carrying) as made:
+            yield made
+
+    @contextmanager
+    def _loop(
+        self, op: CountedLoop, bounds: Sequence[Value], carrying: Sequence[Value]
+    ) -> Generator[LoopUnderConstruction]:
         around = self._builder.block
         carried = [Value(value.type, value.name) for value in carrying]
         made = LoopUnderConstruction(make_index(), carried)
@@ -130,7 +159,7 @@ class KernelBuilder:
         yield made
         body.instructions.append(Instruction(Yield(), tuple(made.yielded), ()))
         self._builder.block = around
-        made.loop = make_loop(Loop(lower, upper, step, grain), carrying, body, carrying)
+        made.loop = make_loop(op, (*bounds, *carrying), body, carrying)
         made.results = made.loop.results
         around.instructions.append(made.loop)
 

@@ -24,7 +24,7 @@ from .access_ops import buffer_of
 from .errors import IllegalRewrite
 from .guarded_ops import ReshapeBuffer
 from .indices import BufferAccess, IndexSum, accesses_of
-from .loops import body_of, loop_op
+from .loops import body_of, counted_op, loop_op
 
 BufferAliases: TypeAlias = Sequence[tuple[Value, Value]]
 """Buffers of an operand and of the result that is made in its place."""
@@ -75,10 +75,10 @@ def accesses_in(instructions: Iterable[Instruction]) -> LoopAccesses:
         if instruction is None:
             pending.pop()
         elif instruction.regions:
-            op, body = loop_op(instruction), body_of(instruction)
+            op, body = counted_op(instruction), body_of(instruction)
             if op.count:
                 index, *carried = body.arguments
-                found.ranges[index] = Range(op.lower, op.step, op.count)
+                found.ranges[index] = range_of(instruction)
                 found.carried.update(carried)
                 pending.append(iter(body.instructions))
         elif instruction.op.effect is Effect.ALLOCATE:
@@ -298,6 +298,6 @@ def shifted(whole: Range, direction: int) -> tuple[Range, Distances]:
 
 
 def range_of(loop: Instruction) -> Range:
-    """The indices of a loop."""
-    op = loop_op(loop)
-    return Range(op.lower, op.step, op.count)
+    """The indices of a loop, or what those that it runs for are some of."""
+    op = counted_op(loop)
+    return Range(op.lower, op.indices.step, op.count)

@@ -269,11 +269,14 @@ def copied_operands(kernel: Instruction[Kernel]) -> dict[int, int]:
     """The operands that results of a kernel begin with, by the number of the result: it updates these."""
     block, count = kernel.regions[0].entry, len(kernel.operands)
     numbers = {buffer: number for number, buffer in enumerate(block.arguments)}
-    return {
-        numbers[one.operands[1]] - count: numbers[one.operands[0]]
-        for one in block.instructions
-        if isinstance(one.op, CopyBuffer) and all(buffer in numbers for buffer in one.operands)
-    }
+    end = count + len(kernel.results)
+    found: dict[int, int] = {}
+    for one in block.instructions:
+        if isinstance(one.op, CopyBuffer):
+            source, target = [numbers.get(buffer, end) for buffer in one.operands]
+            if source < count <= target < end:
+                found[target - count] = source
+    return found
 
 
 def _index_type(name: str, type: Type) -> TensorType:

@@ -7,7 +7,7 @@ from ..ir.instruction import Block, Instruction
 from .access_ops import LoadAt
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
-from .loops import body_of, inside, loop_op, loops_of, position_of
+from .loops import body_of, counted_op, inside, loops_of, position_of
 
 
 def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:
@@ -17,7 +17,7 @@ def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> No
     holds, which a check may stand before.  Nothing moves out of a loop that does not run.
     """
     position = position_of(block, loop)
-    if not loop_op(loop).count:
+    if not counted_op(loop).count:
         return
     body = body_of(loop)
     written = {

@@ -20,7 +20,7 @@ from ..types import DType, PointerType, TensorType
 from .access_ops import LoadAt, StoreAt
 from .errors import IllegalRewrite
 from .indices import BufferAccess, IndexSum, access_of, compute_index, indices_of, set_indices
-from .loops import apply_op, body_of
+from .loops import apply_op, body_of, require_known_bounds
 from .ops import AffineIndex, AllocateLocal, LaneNumbers
 
 
@@ -50,6 +50,7 @@ class LaneForm:
 
     def __post_init__(self) -> None:
         self.index = self.body.arguments[0]
+        require_known_bounds(self.body)
         owners: dict[Instruction, Instruction] = {}
         found: list[BufferAccess] = []
         self._survey(owners, found)

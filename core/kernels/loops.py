@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..ir.instruction import Block, Instruction, Op, Region, Value
-from ..ir.surgery import clone_region, make_instruction
+from ..ir.surgery import clone_region, make_instruction, with_bodies
 from ..ops.nest import Yield
 from ..types import I64, scalar
 from .errors import IllegalRewrite
-from .ops import Loop
+from .ops import BoundedLoop, CountedLoop, Loop
 
 
 def loop_op(loop: Instruction) -> Loop:
@@ -20,7 +20,22 @@ def loop_op(loop: Instruction) -> Loop:
 
 
 def is_loop(instruction: Instruction) -> bool:
+    """Whether it is a loop whose iterations are known: what rewrites change."""
     return isinstance(instruction.op, Loop)
+
+
+def counted_op(loop: Instruction) -> CountedLoop:
+    """The op of a loop, whose bounds may be computed.  Raises: IllegalRewrite when it is none."""
+    if not isinstance(loop.op, CountedLoop):
+        raise IllegalRewrite(f"{loop.op.name} is not a loop")
+    return loop.op
+
+
+def require_known_bounds(block: Block) -> None:
+    """Raises: IllegalRewrite when there is a loop in a block whose bounds are computed, whether it runs or not."""
+    for instruction in with_bodies(block.instructions):
+        if isinstance(instruction.op, BoundedLoop):
+            raise IllegalRewrite("the bounds of a loop inside are computed")
 
 
 def body_of(loop: Instruction) -> Block:
@@ -47,10 +62,10 @@ def make_index(name: str | None = None) -> Value:
 
 
 def make_loop(
-    op: Loop, carried: Iterable[Value], body: Block, like: Sequence[Value] = ()
+    op: CountedLoop, operands: Iterable[Value], body: Block, like: Sequence[Value] = ()
 ) -> Instruction:
     """A loop over a finished body, in no block yet; its results are named as `like`."""
-    return make_instruction(op, carried, like, regions=(Region([body]),))
+    return make_instruction(op, operands, like, regions=(Region([body]),))
 
 
 def make_yield(values: Iterable[Value] = ()) -> Instruction:
@@ -106,5 +121,5 @@ def inside(block: Block) -> Iterator[Instruction]:
             pending.pop()
             continue
         yield instruction
-        if instruction.regions and loop_op(instruction).count:
+        if instruction.regions and counted_op(instruction).count:
             pending.append(iter(body_of(instruction).instructions))

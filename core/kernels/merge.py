@@ -17,7 +17,7 @@ from .cse import cse, drop_dead_code
 from .errors import IllegalRewrite
 from .guarded_ops import ReshapeBuffer
 from .loops import body_of, inside, loop_op, loops_of, make_yield, take_apart
-from .ops import Kernel, Loop
+from .ops import BoundedLoop, Kernel, Loop
 from .unroll import unroll
 
 _MOST_ITERATIONS: Final = 4
@@ -75,7 +75,7 @@ def is_plain(instruction: Instruction) -> bool:
     op = instruction.op
     if isinstance(op, Loop):
         return not op.grain
-    if isinstance(op, ReshapeBuffer):
+    if isinstance(op, ReshapeBuffer | BoundedLoop):
         return False
     return op.effect in (Effect.NONE, Effect.READ) or isinstance(op, StoreAt)
 

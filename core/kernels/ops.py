@@ -29,6 +29,7 @@ affine in its *coordinates*, the last operands, which the text calls d0, d1, …
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -136,18 +137,12 @@ _REGISTER = 64
 
 
 @dataclass(frozen=True)
-class Loop(Structured):
-    """Runs its body for the indices `lower`, `lower + step`, … below `upper`, one after the other.
+class CountedLoop(Structured):
+    """The form of loops over `indices`, one after the other.
 
-    What it carries is given to the body behind the index, replaced by what the body yields, and its result at the end.
-    Where the iterations are independent, a loop that carries nothing may be `parallel`: up to so many iterations at a
-    time are run by one thread (0 for a loop of one thread).
+    What is carried is given to the body behind the index, replaced by what the body yields, and its result at the end.
     """
 
-    name: ClassVar[str] = "loop"
-    syntax: ClassVar[str] = (
-        "loop from {lower} upto {upper} by {step} [parallel {grain}] [carrying {carried*}]"
-    )
     stages: ClassVar[Stages] = _SCHEDULE
     bodies: ClassVar[tuple[str, ...]] = ("",)
     layouts = MappingProxyType(
@@ -161,8 +156,48 @@ class Loop(Structured):
     ends: ClassVar[bool] = True
     lower: int = 0
     upper: int = 0
+
+    @property
+    @abc.abstractmethod
+    def indices(self) -> range:
+        """Those of its iterations, or what they are some of."""
+
+    @property
+    def count(self) -> int:
+        """How many iterations it has, at most."""
+        indices = self.indices  # whose length may be none of Python's
+        return max(0, -((indices.start - indices.stop) // indices.step))
+
+    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+        yield Role.INDEX, scalar(I64)
+        yield from ((Role.CARRIED, type) for type in operands[self.layouts[Role.INDEX].operands :])
+
+    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
+        return replace(self)
+
+    def trips(self, *deciders: KnownDecider) -> int | None:
+        return self.count
+
+
+@dataclass(frozen=True)
+class Loop(CountedLoop):
+    """Runs its body for the indices `lower`, `lower + step`, … below `upper`, one after the other.
+
+    What it carries is given to the body behind the index, replaced by what the body yields, and its result at the end.
+    Where the iterations are independent, a loop that carries nothing may be `parallel`: up to so many iterations at a
+    time are run by one thread (0 for a loop of one thread).
+    """
+
+    name: ClassVar[str] = "loop"
+    syntax: ClassVar[str] = (
+        "loop from {lower} upto {upper} by {step} [parallel {grain}] [carrying {carried*}]"
+    )
     step: int = 1
     grain: int = 0
+
+    @property
+    def indices(self) -> range:
+        return range(self.lower, self.upper, self.step)
 
     def infer(self, *carried: Type) -> tuple[Type, ...]:
         if self.step < 1:
@@ -170,18 +205,6 @@ class Loop(Structured):
         if self.grain < 0 or (self.grain and carried):
             raise ShapeError(f"a parallel loop carries nothing, not {len(carried)} values")
         return self.result_types(carried)
-
-    @property
-    def count(self) -> int:
-        """How many iterations it has."""
-        return max(0, -((self.lower - self.upper) // self.step))
-
-    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
-        yield Role.INDEX, scalar(I64)
-        yield from ((Role.CARRIED, type) for type in operands)
-
-    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
-        return replace(self)
 
     def deciders(self, instruction: Instruction) -> Sequence[Value]:
         return ()
@@ -195,8 +218,47 @@ class Loop(Structured):
         if not self.count:
             yield None, None
 
-    def trips(self, *deciders: KnownDecider) -> int | None:
-        return self.count
+
+@dataclass(frozen=True)
+class BoundedLoop(CountedLoop):
+    """Runs its body for those of the indices `lower`, `lower + 1`, … below `upper` that lie from `first` upto `stop`.
+
+    These bounds are computed: where a triangle of a matrix is gone through, or nothing is to be done.  Whatever they
+    are, the indices are some of `lower` … `upper` - 1, which is what says that loads and stores stay in their buffers.
+    """
+
+    name: ClassVar[str] = "boundedLoop"
+    syntax: ClassVar[str] = (
+        "boundedLoop {first} upto {stop} within {lower} upto {upper} [carrying {carried*}]"
+    )
+    layouts = MappingProxyType(
+        {**CountedLoop.layouts, Role.INDEX: FlowLayout(operands=2, arguments=(0,))}
+    )
+
+    @property
+    def indices(self) -> range:
+        return range(self.lower, self.upper)
+
+    def infer(self, first: Type, stop: Type, *carried: Type) -> tuple[Type, ...]:
+        for bound in (first, stop):
+            if bound != scalar(I64):
+                raise DTypeError(f"a boundedLoop counts in i64, not in {bound}")
+        return self.result_types((first, stop, *carried))
+
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
+        return instruction.operands[:2]
+
+    def possible_paths(self, *deciders: KnownDecider) -> Iterator[ControlPath]:
+        first, stop = deciders
+        begin = self.lower if first is None else max(self.lower, first)
+        end = self.upper if stop is None else min(self.upper, stop)
+        if end > begin:
+            yield None, 0
+            yield 0, None
+        if end > begin + 1:
+            yield 0, 0
+        if first is None or stop is None or end <= begin:
+            yield None, None
 
 
 class Fma(Pointwise):
@@ -312,7 +374,7 @@ class AllocateLocal(Op):
 
 
 KERNEL: tuple[type[Op], ...] = (
-    *(Kernel, Loop, LoadAt, StoreAt, PrefetchAt, AllocateLocal),
+    *(Kernel, Loop, BoundedLoop, LoadAt, StoreAt, PrefetchAt, AllocateLocal),
     *(Fma, ReduceLanes, Shuffle, AffineIndex, LaneNumbers),
 )
 """The ops that only kernels have, and the kernel itself."""
@@ -324,13 +386,13 @@ def is_kernel(instruction: Instruction) -> TypeGuard[Instruction[Kernel]]:
 
 
 def executed(kernel: Instruction) -> Iterator[tuple[int, Instruction]]:
-    """Every instruction of a kernel, with how often it is run."""
+    """Every instruction of a kernel, with how often it is run, at most."""
     pending = [(1, region.entry) for region in kernel.regions]
     while pending:
         count, block = pending.pop()
         for instruction in block.instructions:
             yield count, instruction
-            if isinstance(instruction.op, Loop):
+            if isinstance(instruction.op, CountedLoop):
                 inner = count * instruction.op.count
                 pending += [(inner, region.entry) for region in instruction.regions]
 

@@ -16,6 +16,7 @@ from .loops import (
     make_yield,
     position_of,
     replace_results,
+    require_known_bounds,
     substitute,
     take_apart,
 )
@@ -39,11 +40,13 @@ def unroll_and_jam(block: Block, loop: Instruction, *, aliases: BufferAliases = 
 
     That one carries the values of all iterations.  What does not depend on the index is computed and loaded once.
 
-    Raises: IllegalRewrite when the loop carries values, or its iterations touch what others write.
+    Raises: IllegalRewrite when the loop carries values, its iterations touch what others write, or the bounds of a loop
+    inside are computed.
     """
     position = position_of(block, loop)
     if loop.operands:
         raise IllegalRewrite("iterations that carry values to each other cannot be jammed")
+    require_known_bounds(body_of(loop))
     require_independent(loop, aliases)
     bodies = _iterations(loop, is_jammed=True)
     for body in bodies:

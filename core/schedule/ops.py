@@ -18,7 +18,6 @@ from ..ir.instruction import Instruction, Op, Pure
 from ..lazy_dataclass import dataclass
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
-from ..ops.sorting import ArgSort
 from ..stage import Stage, Stages
 from ..types import Array, TensorType
 
@@ -136,25 +135,6 @@ def is_one_product(op: MatrixProduct, b: TensorType) -> bool:
 
 
 @dataclass(frozen=True)
-class ScheduledArgSort(ArgSort):
-    """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by counting.
-
-    Its scratch buffer is for what one row is sorted in (`schedule.sorting`).  With a `grain`, threads share the rows,
-    so many at a time, and no more of them than there are `copies` of that.
-    """
-
-    name: ClassVar[str] = "scheduledArgSort"
-    syntax: ClassVar[str] = (
-        ArgSort.syntax.replace("argSort", "scheduledArgSort", 1)
-        + " [digit {digit}] [parallel {grain}] [private {copies}]"
-    )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
-    digit: int = 0
-    grain: int = 0
-    copies: int = 1
-
-
-@dataclass(frozen=True)
 class Empty(Pure):
     """A buffer whose elements are not set yet: each is written, by what begins with it, before it is read.
 
@@ -179,5 +159,5 @@ class Empty(Pure):
         return 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (ScheduledArgSort, Empty)
+SCHEDULED: tuple[type[Op], ...] = (Empty,)
 """The ops that only this stage has."""

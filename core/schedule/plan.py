@@ -46,7 +46,6 @@ from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield, is_nest
-from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
 from .arena import aligned
 from .block_groups import fold_row_groups, group_in_blocks
@@ -68,17 +67,14 @@ from .loops import plan_loops
 from .moved_buffers import moved_buffers
 from .nest_kernels import write_nest_kernels
 from .one_hot_sums import read_one_hot_sums
-from .ops import (
-    ScheduledArgSort,
-    makes_buffers,
-)
+from .ops import makes_buffers
 from .product_kernels import is_kernel_product, write_product_kernels
 from .row_blocks import write_row_blocks
 from .row_kernels import write_row_kernels
 from .scan_kernels import write_scan_kernels
 from .scratch_first import order_by_scratch, shared_buffers
 from .small_kernels import merge_small_kernels
-from .sorting import digit_of, shared_rows, sort_layout
+from .sort_kernels import write_sort_kernels
 from .streams_ahead import fetch_streams
 from .switches import is_enabled
 from .target import Target
@@ -113,7 +109,7 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
         for result, place in zip(instruction.results, placement.results, strict=False):
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
-        for place, size in zip(placement.scratch, scratch_bytes(op, instruction), strict=True):
+        for place, size in zip(placement.scratch, scratch_bytes(instruction), strict=True):
             if place.space == "arena":
                 needed = max(needed, place.offset + size)
         if op.is_structured:
@@ -126,19 +122,16 @@ def frame_bytes(instruction: Instruction, sizes: Mapping[Region, int]) -> int:
     return max(sizes[region] for region in instruction.regions)
 
 
-def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
-    """The sizes of the buffers that a scheduled `op` in the place of `instruction` works with."""
-    match op:
-        case ScheduledArgSort():
-            return (op.copies * sort_layout(op, instruction.operands[0].tensor).bytes,)
-        case _:
-            return tuple(map(aligned, op.scratch(instruction)))
-
-
-def _scratch(op: Op, instruction: Instruction) -> list[Scratch]:
+def _scratch(instruction: Instruction) -> list[Scratch]:
     """The buffers that it works with; what threads of a kernel share of them may lie in an output."""
+    op = instruction.op
     shared = shared_buffers(op) if isinstance(op, Kernel) else {}
-    return [Scratch(size, shared.get(n)) for n, size in enumerate(scratch_bytes(op, instruction))]
+    return [Scratch(size, shared.get(n)) for n, size in enumerate(scratch_bytes(instruction))]
+
+
+def scratch_bytes(instruction: Instruction) -> tuple[int, ...]:
+    """The sizes of the buffers that an instruction works with."""
+    return tuple(map(aligned, instruction.op.scratch(instruction)))
 
 
 def has_variables(function: Function) -> bool:
@@ -183,6 +176,7 @@ def _schedule_block(
     divide_long_sums(body.block)
     write_product_kernels(body.block, target, {x for x in replaced if x is not None})
     write_scan_kernels(body.block, target)
+    write_sort_kernels(body.block, target)
     write_row_kernels(body.block, target)
     _join_axes(body.block)
     shorten_rows(body.block)
@@ -202,25 +196,23 @@ def _schedule_block(
         [base_of(value) for value in results.values],
         [base for base in results.replaced if base is not None],
     )
-    ops = [_decided(instruction, target) for instruction in instructions]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = assign_buffers(
         instructions,
         results,
         frames,
-        {i: _scratch(op, i) for i, op in zip(instructions, ops, strict=True)},
+        {i: _scratch(i) for i in instructions},
         reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )
     body.block.instructions = instructions
-    for instruction, op in zip(instructions, ops, strict=True):
+    for instruction in instructions:
         places = [plan.places.get(result) for result in instruction.results]
         instruction.placement = Placement(
             tuple(p for p in places if p is not None) if makes_buffers(instruction) else (),
             plan.scratch[instruction],
             plan.frames.get(instruction, 0),
         )
-        instruction.op = op
 
 
 def _returned(body: Body, replaced: Sequence[Value | None]) -> BlockResults:
@@ -281,14 +273,3 @@ def _without_lapack(instruction: Instruction) -> NNKitError:
         UnsupportedError(f"{message}: NumPy as PyPI has it brings one, compiled files have none"),
         instruction.location,
     )
-
-
-def _decided(instruction: Instruction, target: Target) -> Op:
-    """The op with what the schedule decides of it."""
-    match instruction.op:
-        case ArgSort(axis, descending) as sort:
-            type = instruction.operands[0].tensor
-            grain, copies = shared_rows(sort, instruction, target.threads)
-            return ScheduledArgSort(axis, descending, digit_of(type, axis), grain, copies)
-        case op:
-            return op

@@ -35,12 +35,11 @@ Instruction
 Nest       26. the body takes the coordinates and a scalar per operand
            27. the body consists of scalar elementwise ops and literals, and yields one scalar per output
            28. an index that is read comes from an operand of integers, which for an access stands earlier
-Schedule   29. sorts have digits, and a scratch buffer for each thread
-           30. every buffer has a place: a result of the function, or behind the arena's head, aligned
-Stage      31. after stage raw every derivative has its body, every function a single block and no rules
-Kernel     32. the body takes a buffer for each operand, result and scratch buffer, and yields nothing
-           33. it consists of loops, loads, stores, literals, elementwise ops, and what computes with lanes and indices
-           34. values in it are scalars, vectors and buffers
+Schedule   29. every buffer has a place: a result of the function, or behind the arena's head, aligned
+Stage      30. after stage raw every derivative has its body, every function a single block and no rules
+Kernel     31. the body takes a buffer for each operand, result and scratch buffer, and yields nothing
+           32. it consists of loops, loads, stores, literals, elementwise ops, and what computes with lanes and indices
+           33. values in it are scalars, vectors and buffers
 
 Blocks that nothing leads to are checked like all others, but rule 15 asks only for the order inside them.  What
 is too broken to be checked is a violation, never another error.

@@ -1,4 +1,4 @@
-"""Rules 33 to 35: kernels, and what stands in them.
+"""Rules 31 to 33: kernels, and what stands in them.
 
 That indices lie inside is no rule of the text: the evaluator, and `kernels.bounds`, say so.
 """
@@ -20,7 +20,7 @@ _OTHERS: tuple[type[Op], ...] = (*KERNEL[1:], *GUARDED, Literal, Broadcast, BitC
 
 
 def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
-    """Rule 33 of a kernel."""
+    """Rule 31 of a kernel."""
     if len(instruction.regions) != 1 or len(instruction.regions[0].blocks) != 1:
         return
     block = instruction.regions[0].entry
@@ -41,7 +41,7 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
 
 
 def kernel_violations(instruction: Instruction) -> Iterator[str]:
-    """Rules 34 and 35 of an instruction in a kernel."""
+    """Rules 32 and 33 of an instruction in a kernel."""
     op = instruction.op
     if not (isinstance(op, Pointwise) or type(op) in _OTHERS):
         yield f"{op.name} cannot stand in a kernel"

@@ -1,4 +1,4 @@
-"""Rules 26 to 31: nests, and what the schedule decides."""
+"""Rules 26 to 29: nests, and what the schedule decides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.nest import Affine, Index
-from ..schedule.ops import ScheduledArgSort, makes_buffers
+from ..schedule.ops import makes_buffers
 from ..types import I64, TensorType, Type, scalar
 
 
@@ -73,16 +73,8 @@ def _check_index(instruction: Instruction, index: Index, before: int) -> Iterato
 
 
 def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool) -> Iterator[str]:
-    """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
+    """Rule 29; there are so many `outputs` of the function, or of the body that this stands in."""
     placement = instruction.placement
-    match instruction.op:
-        case ScheduledArgSort() as op:
-            if op.digit < 0 or len(placement.scratch) != 1:
-                yield f"{len(placement.scratch)} scratch buffers for a sort by digits of {op.digit} bits"
-            if op.grain < 0 or op.copies < 1:
-                yield f"{op.copies} threads cannot sort {op.grain} rows at a time"
-        case _:
-            pass
     first = 0 if is_body else HEADER_BYTES
     wanted = len(instruction.results) if makes_buffers(instruction) else 0
     if len(placement.results) != wanted:

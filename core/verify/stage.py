@@ -1,4 +1,4 @@
-"""Rules 22 and 32: which ops stand in functions, and in bodies of structured ops, of which stage; and their form."""
+"""Rules 22 and 30: which ops stand in functions, and in bodies of structured ops, of which stage; and their form."""
 
 from __future__ import annotations
 

@@ -26,11 +26,6 @@ def write_fill(w: FunctionWriter, base: Register, type: TensorType, number: Lite
         w.store(w.extract(spread, 0), offset_bytes(w, base, place * dtype.bytes))
 
 
-def write_zeros(w: FunctionWriter, base: Register, bytes: int) -> None:
-    """Every byte becomes 0."""
-    _write_bytes(w, base, 0, bytes)
-
-
 def write_copy(w: FunctionWriter, source: Register, target: Register, type: TensorType) -> None:
     """Copy a tensor, unless source and target are one buffer."""
     if source.text == target.text or not type.bytes:

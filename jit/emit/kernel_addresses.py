@@ -43,15 +43,16 @@ class AccessAddress(NamedTuple):
 def addresses_in(
     block: Block,
 ) -> tuple[dict[Instruction, AccessAddress], dict[Value, list[AddressSum]]]:
-    """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index."""
+    """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index or
+    what it carries."""
     depths: dict[Value, float] = {}
     found: dict[Instruction, AccessAddress] = {}
     known: dict[tuple[AddressSum | Value, Value, int], AddressSum] = {}
     pending = [(block, 0)]
     while pending:
         inner, depth = pending.pop()
-        if depth:
-            depths[inner.arguments[0]] = depth
+        if depth:  # what a loop carries may be a coordinate, too
+            depths.update(dict.fromkeys(inner.arguments, depth))
         for instruction in inner.instructions:
             for result in instruction.results:  # which may be a coordinate
                 depths[result] = depth + _COMPUTED

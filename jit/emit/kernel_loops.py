@@ -8,7 +8,7 @@ from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Value
 from ...core.kernels.guarded_ops import CheckIndex
 from ...core.kernels.loops import inside
-from ...core.kernels.ops import Loop, body_nanoseconds
+from ...core.kernels.ops import BoundedLoop, Loop, body_nanoseconds
 from ..runtime.pool_code import MOST_BLOCKS, MOST_THREADS
 from .element_access import element_address
 from .indices import add_constant, multiply_constant
@@ -34,6 +34,16 @@ def write_loop(k: KernelWriter, instruction: Instruction[Loop]) -> None:
             loop.carry(*k.enter(block, [loop.index, *loop.values]))
         results = loop.results
     k.values.update(zip(instruction.results, results, strict=True))
+
+
+def write_bounded_loop(k: KernelWriter, instruction: Instruction[BoundedLoop]) -> None:
+    op, w = instruction.op, k.w
+    first, stop, *carried = [k.values[value] for value in instruction.operands]
+    start = w.smax(first, constant(I64, op.lower))
+    end = w.smin(stop, constant(I64, op.upper))
+    with w.loop(start, end, constant(I64, 1), carried, most=op.count) as loop:
+        loop.carry(*k.enter(instruction.regions[0].entry, [loop.index, *loop.values]))
+    k.values.update(zip(instruction.results, loop.results, strict=True))
 
 
 def _write_parallel_loop(

@@ -36,7 +36,8 @@ class PrivateCopies(NamedTuple):
 class KernelWriter:
     """Writes one kernel.
 
-    `addresses` are those of all loads and stores, `begun` the sums that begin in the body of a loop, by its index;
+    `addresses` are those of all loads and stores, `begun` the sums that begin in the body of a loop, by its index or
+    what it carries;
     `sums` and `splats` are what has been written and is known where the writer is.
     """
 
@@ -75,9 +76,10 @@ class KernelWriter:
         """A body of a loop; the addresses that are written in it are known there only."""
         known = dict(self.sums), dict(self.splats)
         self.values.update(zip(block.arguments, arguments, strict=True))
-        for begun in self.begun.get(block.arguments[0], ()):
-            if begun.buffer in self.values:
-                self.sum(begun)
+        for argument in block.arguments:
+            for begun in self.begun.get(argument, ()):
+                if begun.buffer in self.values:
+                    self.sum(begun)
         result = self.write(block)
         self.sums, self.splats = known
         return result

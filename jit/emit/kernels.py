@@ -22,6 +22,7 @@ from ...core.kernels.guarded_ops import (
 from ...core.kernels.ops import (
     AffineIndex,
     AllocateLocal,
+    BoundedLoop,
     Fma,
     Kernel,
     LaneNumbers,
@@ -39,7 +40,7 @@ from .fill import write_copy, write_fill
 from .hidden_results import hidden_results
 from .indices import add_constant, is_inside, multiply_constant
 from .kernel_addresses import addresses_in
-from .kernel_loops import write_loop
+from .kernel_loops import write_bounded_loop, write_loop
 from .kernel_writer import KernelRule, KernelWriter, PrivateCopies
 from .parallel import ParallelLoops
 from .scalar import write_scalar
@@ -228,6 +229,7 @@ def _lanes(instruction: Instruction) -> int:
 _RULES: Final[Mapping[type[Op], KernelRule]] = MappingProxyType(
     {
         Loop: write_loop,
+        BoundedLoop: write_bounded_loop,
         LoadAt: _write_load,
         StoreAt: _write_store,
         PrefetchAt: _write_prefetch,

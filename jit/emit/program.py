@@ -44,10 +44,7 @@ from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import (
-    Empty,
-    ScheduledArgSort,
-)
+from ...core.schedule.ops import Empty
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.schedule.switches import is_enabled
@@ -83,7 +80,6 @@ from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_f
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .sites import CheckSite, PrintSite
-from .sorting import write_argsort
 from .stack_use import STACK_BYTES, stack_use
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, PTR, Argument, ModuleWriter, constant
@@ -326,13 +322,6 @@ _IN_PLACE_OPS: Final = (CheckIndex, CopyBuffer)
 _OF_KERNELS: Final = "nounwind noinline"
 
 
-def _write_argsort(k: FunctionEmitter, instruction: Instruction[ScheduledArgSort]) -> None:
-    op, type = instruction.op, instruction.operands[0].tensor
-    parallel = _parallel_loops(k.shared) if op.grain else None
-    work = op.nanoseconds(instruction)
-    write_argsort(k.w, op, type, k.bases(instruction), parallel, work)
-
-
 def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     """Tensors lie in the outputs already, scalars perhaps in variables."""
     write_yield(k, instruction)
@@ -355,7 +344,6 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     ShapeCast: _write_nothing,
     Kernel: _write_kernel,
     **dict.fromkeys(LAPACK_CALLS, _write_matrix_function),
-    ScheduledArgSort: _write_argsort,
     Empty: _write_buffer,
     Apply: write_call,
     CallAddress: write_call_address,

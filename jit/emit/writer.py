@@ -256,19 +256,22 @@ class FunctionWriter(InstructionWriter):
         *,
         hint: str = "loop",
         guarded: bool = True,
+        most: int | None = None,
     ) -> Generator[OpenLoop]:
         """Write `for index in range(start, stop, step)`, step > 0, with values carried from round
         to round.
 
         The test is at the bottom, behind a guard that is left out when the constants show it to
-        hold, or the caller knows (`guarded`). Inside, read `index` and `values` and say
-        `carry(...)`; after the `with`, read `results`.
+        hold, or the caller knows (`guarded`). Between bounds that are no constants there are at `most`
+        so many rounds. Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
+        `results`.
         """
         if self.pacing is None:
             with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                 yield loop
             return
-        with self.pacing.divided(rounds_of(start, stop, step)) as together:
+        rounds = most if most is not None else rounds_of(start, stop, step)
+        with self.pacing.divided(rounds) as together:
             if not together:
                 with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                     yield loop

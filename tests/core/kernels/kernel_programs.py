@@ -159,11 +159,14 @@ class _Draft:
         kinds = ["loop", "loop", "loop", "nest"] if depth < 4 else []
         others = ["store", "update", "local", "scalar", *(["reduce"] if kinds else [])]
         others += ["where", "where", "check", "fill", "copy", "view"] if self.is_guarded else []
+        kinds += ["bounded"] * (self.is_guarded and depth < 4)
         for _ in range(self.rng.randint(1, 3)):
             kind = self.rng.choice([*kinds, *others])
             seen = len(self.scalars), len(self.locals)
             if kind == "loop":
                 self.loop(depth, runs, carries=False)
+            elif kind == "bounded":
+                self.loop(depth, runs, carries=self.rng.random() < 0.5, is_bounded=True)
             elif kind == "reduce":
                 self.loop(depth, runs, carries=True)
             elif kind == "local":
@@ -197,14 +200,20 @@ class _Draft:
         self.counts.append(self.rng.choice(fitting))
         return self.counts[-1]
 
-    def loop(self, depth: int, runs: int, *, carries: bool) -> None:
+    def loop(self, depth: int, runs: int, *, carries: bool, is_bounded: bool = False) -> None:
+        """A loop; one that is bounded begins and ends at indices that are read, an outer one's, or anywhere."""
         count = self.count(runs)
-        lower, step = self.rng.choice(BOUNDS)
+        lower, step = self.rng.choice(BOUNDS[:2] if is_bounded else BOUNDS)
         last = lower + max(0, count - 1) * step
         start = [self.value(depth=0) for _ in range(self.rng.randint(1, 2) if carries else 0)]
         seen = len(self.scalars), len(self.locals)
         upper = last + self.rng.choice((1, step)) if count else lower
-        with self.build.loop(upper, lower=lower, step=step, carrying=start) as made:
+        loop = (
+            self.build.bounded_loop(self.bound(), self.bound(), upper, lower=lower, carrying=start)
+            if is_bounded
+            else self.build.loop(upper, lower=lower, step=step, carrying=start)
+        )
+        with loop as made:
             self.indices.append((made.index, lower, last))
             if depth < 3 and self.rng.random() < 0.5:
                 self.block(depth + 1, max(1, runs * count))
@@ -214,6 +223,14 @@ class _Draft:
             self.indices.pop()
             del self.scalars[seen[0] :], self.locals[seen[1] :]
         self.scalars += made.results
+
+    def bound(self) -> Value:
+        """Where a bounded loop begins or ends, perhaps far outside of the indices that it may have."""
+        if self.indices and self.rng.random() < 0.5:
+            return self.index()
+        if self.rng.random() < 0.5:
+            return self.build.constant(I64, self.rng.choice((-(2**63), -3, 0, 1, 2, 7, 2**63 - 1)))
+        return self.read_index(6)
 
     def combined(self, carried: Value) -> Value:
         """What an iteration makes of a carried value: mostly a step of a reduction."""

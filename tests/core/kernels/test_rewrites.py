@@ -30,7 +30,7 @@ from nnkit.core.kernels.indices import (
     replace_index,
 )
 from nnkit.core.kernels.interchange import interchange
-from nnkit.core.kernels.loops import body_of, inside, loop_op, loops_of, make_index
+from nnkit.core.kernels.loops import body_of, inside, is_loop, loop_op, loops_of, make_index
 from nnkit.core.kernels.ops import AllocateLocal
 from nnkit.core.kernels.order import shorten_live_ranges
 from nnkit.core.kernels.pack import Panel, read_packed, write_panel
@@ -236,7 +236,7 @@ def rewrite_at_random(rng: Random, program: Program) -> bool:
 
 def reverse_parallel_loops(block: Block) -> bool:
     """Have the iterations of parallel loops run from the last to the first; whether there are some."""
-    parallel = [loop for _, loop in all_loops(block) if loop_op(loop).grain]
+    parallel = [loop for _, loop in all_loops(block) if is_loop(loop) and loop_op(loop).grain]
     for loop in parallel:
         op, body = loop_op(loop), body_of(loop)
         old, new = body.arguments[0], make_index()

@@ -74,7 +74,7 @@ def check_scratch(function: Function) -> None:
     born = {result: t for t, instruction in enumerate(order) for result in instruction.results}
     dies = {base_of(x): t for t, instruction in enumerate(order) for x in instruction.operands}
     for t, instruction in enumerate(order):
-        sizes = scratch_bytes(instruction.op, instruction)
+        sizes = scratch_bytes(instruction)
         rooms = [
             (f"output {place.offset}", 0, size)
             if place.space == "output"

@@ -29,7 +29,7 @@ from nnkit.core.ops import (
 )
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
-from nnkit.core.schedule.ops import Empty, Loops, ScheduledArgSort
+from nnkit.core.schedule.ops import Empty, Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.product_kernels import is_kernel_product
 from nnkit.core.schedule.target import Target
@@ -50,7 +50,7 @@ TARGETS = [
     Target(vector_bytes=32, l2_bytes=64, fma=True),
 ]
 LEGAL = (
-    *(Literal, ShapeCast, Loops, Kernel, ScheduledArgSort, Empty),
+    *(Literal, ShapeCast, Loops, Kernel, Empty),
     *(Aggregate, Return),
 )
 

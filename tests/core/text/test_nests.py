@@ -22,7 +22,6 @@ from nnkit.core.ops import (
     splat,
 )
 from nnkit.core.ops.nest import Access, Affine, Index, Loaded, Output, build_nest, coordinate
-from nnkit.core.schedule.ops import ScheduledArgSort
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
@@ -149,18 +148,27 @@ def test_every_decision_of_the_schedule_reads_back() -> None:
         body.store(row, body.outputs[0], rows.index, 0, steps=(0, 1))
     [y] = body.kernel(b, x)
     b.block.instructions[-1].placement = first
-    sort = ScheduledArgSort(0, True, 8)
-    [order] = b.emit_many(sort, [y], placement=last)
-    b.emit_many(Return(), [order])
+    triangle = KernelBuilder([square], [square])
+    (source,), (target,) = triangle.operands, triangle.outputs
+    own = triangle.scratch(VECTOR)
+    triangle.fill(target, triangle.constant(F32, 0))
+    end = triangle.constant(I64, 9)
+    with triangle.loop(4, grain=2) as rows, triangle.bounded_loop(rows.index, end, 4) as columns:
+        triangle.store(triangle.load(source, rows.index, columns.index), own, columns.index)
+        triangle.store(triangle.load(own, columns.index), target, rows.index, columns.index)
+    [z] = triangle.kernel(b, y, copies=2)
+    b.block.instructions[-1].placement = last
+    b.emit_many(Return(), [z])
     module = Module(stage=Stage.SCHEDULE)
-    module.add(finish_function("f", b, order.type))
+    module.add(finish_function("f", b, z.type))
     text = print_module(module)
     assert "parallel 2 {" in text and "into arena 64 {" in text
-    assert "along 0 descending true digit 8 into output 0 scratch arena 192" in text
+    assert "upto %3.2: i64 within 0 upto 4 {" in text
+    assert "private 2 into output 0 scratch arena 192 {" in text
     again = check_meaning(module, "f", [np.eye(4, dtype=np.float32)])
     assert [i.op for i in again.functions["f"].entry.instructions[:2]] == [
         y.op,
-        order.op,
+        z.op,
     ]
 
 

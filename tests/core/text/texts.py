@@ -58,7 +58,25 @@ func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x i64>, <4 x f32>) {
         }
         yield
     }
-    %s = scheduledArgSort %a: <4 x 4 x f32> along 1 digit 8 into output 0 scratch arena 192
+    %s = kernel of %a: <4 x 4 x f32> writing <4 x 4 x i64> using <4 x i64> private 2 into output 0 scratch arena 192 {
+    'body(%u: *<4 x 4 x f32>, %y: *<4 x 4 x i64>, %t: *<4 x i64>):
+        %four = literal 4: i64
+        loop from 0 upto 4 by 1 parallel 1 {
+        'loop(%d0: i64):
+            %begin = literal -1: i64
+            %last = boundedLoop %d0: i64 upto %four: i64 within 1 upto 4 carrying %begin: i64 {
+            'loop(%d1: i64, %m: i64):
+                %v = loadAt %u: *<4 x 4 x f32> at (d0, d1) of %d0: i64, %d1: i64
+                %w = dataTypeCast %v: f32 to i64
+                storeAt %w: i64 to %t: *<4 x i64> at (d0) of %d1: i64
+                storeAt %w: i64 to %y: *<4 x 4 x i64> at (d0, d1) of %d0: i64, %d1: i64
+                yield %d1: i64
+            }
+            storeAt %last: i64 to %y: *<4 x 4 x i64> at (d0, 0) of %d0: i64
+            yield
+        }
+        yield
+    }
     %r = literal (%s: <4 x 4 x i64>, %b: <4 x f32>): (<4 x 4 x i64>, <4 x f32>)
     return %r: (<4 x 4 x i64>, <4 x f32>)
 }

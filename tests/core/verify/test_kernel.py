@@ -1,4 +1,4 @@
-"""Rules 33 to 35."""
+"""Rules 31 to 33."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_kernel_is_valid() -> None:
     verify(with_kernel((BUFFER, BUFFER, BUFFER), using=(X,), scratch=1))
 
 
-def test_rule_32_bodies_take_buffers_and_yield_nothing() -> None:
+def test_rule_31_bodies_take_buffers_and_yield_nothing() -> None:
     short = with_kernel((BUFFER,))
     assert (
         "the body takes (*<4 x f32>); it should take (*<4 x f32>, *<4 x f32>)"
@@ -75,7 +75,7 @@ def test_rule_32_bodies_take_buffers_and_yield_nothing() -> None:
     assert "0 scratch buffers for 1" in missing
 
 
-def test_rule_32_each_buffer_has_copies_for_threads_or_is_shared() -> None:
+def test_rule_31_each_buffer_has_copies_for_threads_or_is_shared() -> None:
     buffers = (BUFFER, BUFFER, BUFFER)
     for copies in (0, 1, 4):
         verify(with_kernel(buffers, using=(X,), scratch=1, private=(copies,), grain=3))
@@ -84,12 +84,12 @@ def test_rule_32_each_buffer_has_copies_for_threads_or_is_shared() -> None:
         assert f"there are {private} copies of 1 buffers" in wrong
 
 
-def test_rule_33_what_stands_in_kernels() -> None:
+def test_rule_32_what_stands_in_kernels() -> None:
     [found] = violations(with_kernel(inside=["reduce"]))
     assert "reduce cannot stand in a kernel" in found
 
 
-def test_rule_34_values_are_scalars_and_vectors() -> None:
+def test_rule_33_values_are_scalars_and_vectors() -> None:
     [found] = violations(with_kernel(inside=["matrix"]))
     assert "values in a kernel are scalars and vectors" in found
 

@@ -1,4 +1,4 @@
-"""Rules 22 and 32."""
+"""Rules 22 and 30."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ EARLY = {
 
 @pytest.mark.parametrize("stage", Stage)
 @pytest.mark.parametrize("said", EARLY)
-def test_rule_31_what_comes_before_a_stage_is_done(stage: Stage, said: str) -> None:
+def test_rule_30_what_comes_before_a_stage_is_done(stage: Stage, said: str) -> None:
     module = parse_module(f'module "m" stage {stage.value} {EARLY[said]}')
     assert any(said in message for message in violations(module)) == (stage is not Stage.RAW)
 

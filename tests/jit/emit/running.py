@@ -94,7 +94,7 @@ def scheduled(
         for result in instruction.results:
             if result not in places:
                 places[result] = room(result.tensor.bytes)
-        scratch = [room(size) for size in scratch_bytes(op, instruction)]
+        scratch = [room(size) for size in scratch_bytes(instruction)]
         instruction.op = op
         instruction.placement = Placement(
             tuple([places[result] for result in instruction.results]), tuple(scratch)
