@@ -30,7 +30,7 @@ from ..ir import Function, Instruction, Module, Stage, Value
 from ..lazy_dataclass import dataclass
 from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
-from ..types import scalar
+from ..types import F64, scalar
 from .address import is_inside
 from .block_uses import BlockUses, collect_block_uses, is_library
 from .bodies import base_of, bodies_of
@@ -39,7 +39,7 @@ from .emit_clusters import emit_clusters
 from .fusion_bounds import may_fuse_out_of_bounds
 from .fusion_cost import STORE, cost_of, traffic
 from .normalized_nest import Axes, NestRead, NormalizedNest, body_scalars, index_in_cluster
-from .scalars import Read, Scalar, ScalarIndex, ScalarPool, Substitution, reachable
+from .scalars import Computed, Read, Scalar, ScalarIndex, ScalarPool, Substitution, reachable
 
 LARGEST_BODY = 200
 """Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time.
@@ -47,6 +47,14 @@ LARGEST_BODY = 200
 40 sines in a row take the same time with 50 to 1000. 200 multiply-adds, each waiting for the one before, take 1.3 times
 as long with 400, and half as long with 50; but what is cut is stored, which costs where the values do not fit a cache.
 """
+
+_AGAIN = 2
+"""How many times as much as storing and loading a value may cost what several clusters compute for it, in f32. The
+gradient of cross-entropy stores the exponentials of a row with 1, and takes 1.08 times as long."""
+
+_AGAIN_OF_F64 = 1
+"""The same in f64, whose polynomials have twice as many terms, and whose quotients take twice as long: with 2, the
+Jacobian of bundle adjustment computes a sine, a root and nine quotients twice, and takes 1.3 times as long."""
 
 _READERS = 4
 """The latest clusters that read a value and are considered for joining: 1 to 16 give the benchmarks the same code."""
@@ -116,6 +124,8 @@ class _BlockFusion:
     """What some cluster or library op reads from memory so far."""
     updated: set[Value] = field(default_factory=set[Value])
     """The bases that nests have updated so far: who reads them afterwards has them copied, so no read moves there."""
+    computing: dict[Scalar, list[Cluster]] = field(default_factory=dict[Scalar, list[Cluster]])
+    """The clusters that compute a scalar."""
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
     position: int = 0
 
@@ -214,6 +224,9 @@ class _BlockFusion:
         if self._moves_down(attempt, cluster):
             cluster.sequence = self._next()
         cluster.parts.update(attempt.new)
+        for part in attempt.new:
+            if isinstance(part, Computed):
+                self.computing.setdefault(part, []).append(cluster)
         cluster.location = normalized.instruction.location
         cluster.summed = cluster.summed or _mapped(normalized.summed, attempt.axes)
         for part in attempt.new:
@@ -329,7 +342,25 @@ class _BlockFusion:
         domain = cluster.extents
         if unsafe and not may_fuse_out_of_bounds(root, parts, axes, owner.extents, domain):
             return None
-        return self.pool.substitute(root, axes)
+        result = self.pool.substitute(root, axes)
+        if result is None or self._is_computed_again(request.source, owner, cluster, result):
+            return None
+        return result
+
+    def _is_computed_again(
+        self, value: Value, owner: Cluster, cluster: Cluster, root: Scalar
+    ) -> bool:
+        """Whether another cluster computes so much of `root` already, in place of its producer, that it is to be stored
+        by that, and loaded: much that several clusters need is computed once, or twice."""
+        again = sum(
+            part.op.cost
+            for part in self.pool.parts(root)
+            if isinstance(part, Computed)
+            and part not in cluster.parts
+            and not {owner, cluster}.issuperset(self.computing.get(part, ()))
+        )
+        most = _AGAIN_OF_F64 if value.tensor.dtype is F64 else _AGAIN
+        return again > most * sum(traffic(value.tensor.bytes))
 
     def _pays(self, value: Value, owner: Cluster, root: Scalar) -> bool:
         """Whether computing `root` wherever it is read costs no more than storing and loading it.

@@ -195,6 +195,24 @@ def test_expensive_values_are_not_computed_again() -> None:
     assert sum(body_names(nest).count("tanh") for nest in nests(module)) == 1
 
 
+def test_what_several_nests_need_is_computed_twice_at_most() -> None:
+    """Four chains that are too long for one nest each begin with a number of its own that follows from one tanh."""
+
+    def build(b: Builder, x: Value, *others: Value) -> tuple[Value, ...]:
+        y = b.emit(Tanh(), x)
+        found: list[Value] = []
+        numbers = [b.emit(splat(scalar(F32), k + 1.5)) for k, _ in enumerate(others)]
+        starts = [b.emit(Add(), y, number) for number in numbers]
+        for chain, z in zip(starts, others, strict=True):
+            for _ in range(LARGEST_BODY // 2):
+                chain = b.emit(Add(), b.emit(Multiply(), chain, z), z)
+            found.append(chain)
+        return tuple(found)
+
+    module = fused(module_of(build, *[f32(40)] * 5))
+    assert sum(body_names(nest).count("tanh") for nest in nests(module)) <= 2
+
+
 def test_a_value_per_row_is_not_computed_per_element_of_a_product() -> None:
     def build(b: Builder, x: Value, w: Value) -> Value:
         return b.emit(Dot(), b.emit(Exp(), x), w)
