@@ -342,7 +342,8 @@ class Specializer:
     def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(primal_and_types(callee, types), probe=False)
         name = self._fresh_name(f"{primal.callee}_jacobian")
-        function = jacobian_function(name, callee, primal, self._add_declared)
+        of = self.module.functions[primal.callee]
+        function = jacobian_function(name, callee, primal, of, self._add_declared)
         return self.module.add(function)
 
     def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:

@@ -18,6 +18,7 @@ from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, f32,
 from nnkit.core.evaluate import evaluate
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
+from nnkit.staging import specialize_jacobian
 
 pytestmark = pytest.mark.usefixtures("unoptimized_code")
 
@@ -318,6 +319,41 @@ def test_the_mode_of_a_jacobian_goes_by_the_shapes(shape: tuple[int, int], mode:
     assert {"tangent": "[tangent @", "grad": "[gradient @"}[mode] in text
     assert text.count("[") == 1 + (1 not in shape) == 1 + text.count("[batch @")
     assert "for %" not in text
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_few_directions_of_a_small_function_are_one_by_one(
+    mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same numbers as a batch has, also where what the zeros of a direction multiply is infinite."""
+
+    def polar(x: Any) -> Any:
+        r, angle, z = x[0], x[1], x[2]
+        return nk.stack([r * nk.cos(angle), r * nk.sin(angle), nk.sqrt(z), r / z])
+
+    points = [np.array([2.0, 0.5, 3.0]), np.array([-0.0, 0.5, 0.0]), np.array([np.inf, 1.0, 4.0])]
+    one_by_one = nk.jacobian(nk.fn(Vector)(polar), mode=mode)
+    assert "[batch @" not in one_by_one.ir(points[0])
+    found = [run(one_by_one, x) for x in points]
+    monkeypatch.setattr(specialize_jacobian, "FEW_DIRECTIONS", 0)
+    batch = nk.jacobian(nk.fn(Vector)(polar), mode=mode)
+    assert "[batch @" in batch.ir(points[0])
+    for x, jacobian in zip(points, found, strict=True):
+        np.testing.assert_array_equal(jacobian, run(batch, x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: nk.stack([x.sum(), nk.fori(0, 3, lambda _, y: y * y, x)[0]]),
+        lambda x: nk.tanh(x[:2]) @ nk.const(np.ones((2, 2))),
+        lambda x: nk.sin(x.expand_dims(0) + nk.const(np.ones((65, 1)))).sum(0)[:2],
+    ],
+    ids=["a loop", "a product", "many numbers"],
+)
+def test_directions_of_other_functions_are_a_batch(function: Any) -> None:
+    text = nk.jacobian(nk.fn(Vector)(function)).ir(np.ones(3))
+    assert "[batch @" in text
 
 
 def test_the_function_itself_runs_once_for_all_directions() -> None:

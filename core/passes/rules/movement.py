@@ -20,6 +20,8 @@ from ...ops import (
     SqueezeShape,
     Transpose,
 )
+from ...ops.forms import Elementwise
+from ...ops.literal import literal_of
 from ...ops.movement import reshaped
 from ..rewrite import Laws
 from .patterns import inputs, made_by, number
@@ -105,8 +107,40 @@ def simplify_slice(b: Builder, instruction: Instruction[Slice]) -> Value | None:
             return _slice_of_part(b, parts, axis, ranges)
         case Pad(low=low) as pad, Instruction(operands=(y, _)) if not any(pad.gaps):
             return _slice_of_padded(b, y, low, ranges)
+        # a slice of what is computed with a literal is computed with a slice of it, which is known
+        case Elementwise(), Instruction() as producer if _is_cut_up(producer):
+            return computed_of_slices(b, producer, ranges)
         case _:
             return None
+
+
+def _is_cut_up(instruction: Instruction) -> bool:
+    """Whether floats are computed with a literal of different numbers, and only slices of them are read, which overlap
+    so little that computing them takes no longer."""
+    x = instruction.result
+    if not x.tensor.dtype.is_float or not any(map(_is_of_numbers, instruction.operands)):
+        return False
+    if not all(isinstance(use.op, Slice) for use in x.uses):
+        return False
+    return sum(use.result.tensor.size for use in x.uses) <= x.tensor.size
+
+
+def _is_of_numbers(x: Value) -> bool:
+    literal = literal_of(x)
+    return literal is not None and not literal.is_splat
+
+
+def computed_of_slices(b: Builder, instruction: Instruction, ranges: Sequence[range]) -> Value:
+    """A slice of the result of an elementwise function, computed of slices of its operands."""
+    rank = len(ranges)
+    slices: list[Value] = []
+    for x in instruction.operands:
+        own = ranges[rank - x.tensor.rank :]
+        kept = [
+            range(1) if extent == 1 else r for extent, r in zip(x.tensor.shape, own, strict=True)
+        ]
+        slices.append(_sliced(b, x, kept))
+    return b.emit(instruction.op, *slices)
 
 
 def _slice_of_part(

@@ -7,12 +7,17 @@ import math
 import numpy as np
 
 from ...ir import Builder, Instruction, Value
-from ...ops import Add, Broadcast, Multiply, Reduce, Scan, ShapeCast
+from ...ops import Add, Broadcast, Multiply, Reduce, Scan, ShapeCast, StrongMultiply
 from ...ops.combinator import Combinator
+from ...ops.literal import literal_of
 from ...ops.movement import reshaped
 from ...ops.reduction import broadcast_to
 from ..rewrite import Laws
+from .movement import computed_of_slices
 from .patterns import filled, inputs, is_normal, made_by
+
+_MOST_NUMBERS = 256
+"""Numbers of a literal that are looked through: unit vectors have few."""
 
 _IDEMPOTENT = (Combinator.MIN, Combinator.MAX, Combinator.AND, Combinator.OR)
 """x ∘ x = x."""
@@ -34,6 +39,9 @@ def simplify_reduce(b: Builder, instruction: Instruction[Reduce]) -> Value | Non
     if op.combinator in _IDEMPOTENT and (source := _repeated(x, op.axes)) is not None:
         # x ∘ … ∘ x = x
         return broadcast_to(b, _without_axes(b, source, op.axes, len(shape)), result.shape)
+    # Σᵢ cᵢ ⊗ xᵢ = cₖ ⊗ xₖ where only cₖ is not 0: products with 0 are +0, also of ∞ and NaN
+    if op.combinator is Combinator.ADD and (term := _only_term(b, x, op.axes)) is not None:
+        return reshaped(b, term, result.shape)
     match x.op, inputs(x):
         # Σᵢ Σⱼ x = Σᵢⱼ x, of integers and truth values
         case Reduce(op.combinator, inner), (y,) if not result.dtype.is_float:
@@ -73,6 +81,29 @@ def merged_axes(inner: tuple[int, ...], outer: tuple[int, ...], rank: int) -> tu
     """The axes of a reduction over `inner` and then over `outer` of what remains."""
     kept = [axis for axis in range(rank) if axis not in inner]
     return tuple(sorted((*inner, *(kept[axis] for axis in outer))))
+
+
+def _only_term(b: Builder, x: Value, axes: tuple[int, ...]) -> Value | None:
+    """Of strong products with a literal the one that is not 0, if there is one along these axes; it keeps them."""
+    shape = x.tensor.shape
+    wide = [axis for axis in axes if shape[axis] > 1]
+    for factor in made_by(x, StrongMultiply) or ():
+        literal = literal_of(factor)
+        if literal is None or literal.is_splat or literal.type.size > _MOST_NUMBERS:
+            continue
+        numbers = literal.evaluate()
+        new = len(shape) - numbers.ndim
+        if any(axis < new or numbers.shape[axis - new] == 1 for axis in wide):
+            continue
+        found = {tuple(place[axis - new] for axis in wide) for place in np.argwhere(numbers != 0)}
+        if len(found) != 1:
+            continue
+        ranges = [range(extent) for extent in shape]
+        for axis, place in zip(wide, found.pop(), strict=True):
+            ranges[axis] = range(int(place), int(place) + 1)
+        assert x.producer is not None
+        return computed_of_slices(b, x.producer, ranges)
+    return None
 
 
 def _repeated(x: Value, axes: tuple[int, ...]) -> Value | None:

@@ -6,6 +6,7 @@ import pytest
 
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ops import (
+    Add,
     Broadcast,
     Concatenate,
     Negate,
@@ -15,14 +16,17 @@ from nnkit.core.ops import (
     ShapeCast,
     Slice,
     SqueezeShape,
+    StrongMultiply,
     Transpose,
 )
+from nnkit.core.ops.literal import dense
 from nnkit.core.types import F32, TensorType
 from tests.core.passes.laws import Law, check, number, rows
 
 X = TensorType((2, 3, 4), F32)
 A = TensorType((3, 4), F32)
 ROW = TensorType((1, 4), F32)
+COLUMN = TensorType((3, 1), F32)
 V = TensorType((6,), F32)
 EMPTY = TensorType((0, 4), F32)
 ZERO = TensorType((), F32)
@@ -31,6 +35,17 @@ ZERO = TensorType((), F32)
 def padded(b: Builder, x: Value, low: int, high: int, value: float = 0.0) -> Value:
     """A vector between copies of `value`."""
     return b.emit(Pad((low,), (high,)), x, number(b, x, value))
+
+
+def by_numbers(b: Builder, x: Value) -> Value:
+    """x ⊗ (0, 1, 2, −1), along the last axis."""
+    return b.emit(StrongMultiply(), b.emit(dense(TensorType((4,), F32), [0, 1, 2, -1])), x)
+
+
+def columns(b: Builder, x: Value, *, whole: bool = False) -> Value:
+    """The first column of a matrix and the third, or all of it, added up."""
+    first = b.emit(Slice((0, 0), (3, 1)), x)
+    return b.emit(Add(), first, x if whole else b.emit(Slice((0, 2), (3, 3)), x))
 
 
 LAWS = rows(
@@ -165,6 +180,34 @@ LAWS = rows(
         [V],
         lambda b, x: b.emit(Slice((0,), (5,)), padded(b, x, 1, 2)),
         "pad slice",
+    ),
+    (
+        "a slice of what is computed with a literal",
+        [A],
+        lambda b, x: b.emit(Slice((0, 1), (3, 2)), by_numbers(b, x)),
+        "slice slice strongMultiply",
+    ),
+    (
+        "slices of what is repeated by a literal",
+        [COLUMN],
+        lambda b, x: columns(b, by_numbers(b, x)),
+        "slice strongMultiply slice strongMultiply add",
+    ),
+    (
+        "a slice of what others read stays",
+        [A],
+        lambda b, x: columns(b, by_numbers(b, x), whole=True),
+        "strongMultiply slice add",
+    ),
+    (
+        "slices that take all of it twice stay",
+        [A],
+        lambda b, x: b.emit(
+            Add(),
+            b.emit(Slice((0,), (2,)), y := by_numbers(b, x)),
+            b.emit(Slice((1,), (3,)), y),
+        ),
+        "strongMultiply slice slice add",
     ),
     ("padding by nothing", [V], lambda b, x: padded(b, x, 0, 0), ""),
     (

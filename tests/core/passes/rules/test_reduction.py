@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.ops import Broadcast, Reduce, Scan
+from nnkit.core.ir import Builder, Op, Value
+from nnkit.core.ops import Broadcast, Multiply, Reduce, Scan, StrongMultiply
 from nnkit.core.ops.combinator import Combinator
+from nnkit.core.ops.literal import dense
 from nnkit.core.passes.rules.reduction import merged_axes
 from nnkit.core.types import BOOL, F32, I8, TensorType
 from tests.core.passes.laws import Law, check, rows
@@ -17,6 +19,14 @@ N = TensorType((2, 3, 4), I8)
 P = TensorType((3, 2), BOOL)
 UNITS = TensorType((1, 11, 1), F32)
 ROW = TensorType((1, 4), F32)
+
+STRONG = StrongMultiply()
+
+
+def by(b: Builder, x: Value, numbers: list[float], product: Op = STRONG) -> Value:
+    """The products of x with numbers along its middle axis."""
+    return b.emit(product, b.emit(dense(TensorType((3, 1), F32), [[n] for n in numbers])), x)
+
 
 LAWS = rows(
     ("over no axes", [X], lambda b, x: b.emit(Reduce(ADD), x), ""),
@@ -117,6 +127,36 @@ LAWS = rows(
         [P],
         lambda b, x: b.emit(Reduce(OR, (0,)), b.emit(Reduce(AND, (1,)), x)),
         "reduce reduce",
+    ),
+    (
+        "a sum of products with a unit vector",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (1,)), by(b, x, [0, 1, 0])),
+        "slice slice strongMultiply shapeCast",
+    ),
+    (
+        "a sum over other axes, too, stays",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (1, 2)), by(b, x, [0, 1, 0])),
+        "strongMultiply reduce",
+    ),
+    (
+        "a sum of products with two numbers stays",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (1,)), by(b, x, [0, 1, 1])),
+        "strongMultiply reduce",
+    ),
+    (
+        "a sum of products that may be NaN stays",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (1,)), by(b, x, [0, 1, 0], Multiply())),
+        "multiply reduce",
+    ),
+    (
+        "the largest product with a unit vector stays",
+        [X],
+        lambda b, x: b.emit(Reduce(MAX, (1,)), by(b, x, [0, 1, 0])),
+        "strongMultiply reduce",
     ),
     ("a scan of one element", [UNITS], lambda b, x: b.emit(Scan(ADD, 0), x), ""),
     (
