@@ -352,12 +352,13 @@ class _BlockFusion:
     ) -> bool:
         """Whether another cluster computes so much of `root` already, in place of its producer, that it is to be stored
         by that, and loaded: much that several clusters need is computed once, or twice."""
+        own = {owner, cluster}
         again = sum(
             part.op.cost
             for part in self.pool.parts(root)
             if isinstance(part, Computed)
             and part not in cluster.parts
-            and not {owner, cluster}.issuperset(self.computing.get(part, ()))
+            and not own.issuperset(self.computing.get(part, ()))
         )
         most = _AGAIN_OF_F64 if value.tensor.dtype is F64 else _AGAIN
         return again > most * sum(traffic(value.tensor.bytes))
