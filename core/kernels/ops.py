@@ -165,7 +165,7 @@ class CountedLoop(Structured):
     @property
     def count(self) -> int:
         """How many iterations it has, at most."""
-        indices = self.indices  # whose length may be none of Python's
+        indices = self.indices  # len(indices) may overflow
         return max(0, -((indices.start - indices.stop) // indices.step))
 
     def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:

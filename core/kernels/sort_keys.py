@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
-
 from ..ir.instruction import Value
-from ..ops.bits import Reinterpret
+from ..ops.bits import INTEGERS, Reinterpret
 from ..ops.bitwise import BitwiseAnd, BitwiseXor, ShiftRight
 from ..ops.casting import DataTypeCast
 from ..ops.comparison import Equal, GreaterThan, Select
-from ..types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, DType
+from ..types import BOOL, I8, DType
 from .build import KernelBuilder
-
-_INTEGERS: Final[Mapping[int, DType]] = MappingProxyType({x.bits: x for x in (I8, I16, I32, I64)})
-
-_INFINITY: Final[Mapping[DType, int]] = MappingProxyType(
-    {F16: 0x7C00, BF16: 0x7F80, F32: 0x7F800000, F64: 0x7FF0000000000000}
-)
-"""The bits of +∞: those of larger magnitudes are NaNs."""
 
 
 def key_bits(dtype: DType) -> int:
@@ -53,7 +42,7 @@ def unsigned_key(build: KernelBuilder, key: Value, dtype: DType) -> Value:
 def _float_key(build: KernelBuilder, x: Value) -> Value:
     """The bits of a float as an integer; of what is negative, all bits but the sign are turned."""
     dtype = x.tensor.dtype
-    integer = _INTEGERS[dtype.bits]
+    integer = INTEGERS[dtype.bits]
     most = build.constant(integer, (1 << (dtype.bits - 1)) - 1)
     zero = build.constant(integer, 0)
     bits = build.emit(Reinterpret(integer), x)
@@ -61,5 +50,7 @@ def _float_key(build: KernelBuilder, x: Value) -> Value:
     bits = build.emit(Select(), zero, bits, build.emit(Equal(), magnitude, zero))
     sign = build.emit(ShiftRight(), bits, build.constant(integer, dtype.bits - 1))
     key = build.emit(BitwiseXor(), bits, build.emit(BitwiseAnd(), sign, most))
-    is_nan = build.emit(GreaterThan(), magnitude, build.constant(integer, _INFINITY[dtype]))
+    exponents = (1 << (dtype.bits - dtype.digits)) - 1
+    infinity = build.constant(integer, exponents << (dtype.digits - 1))
+    is_nan = build.emit(GreaterThan(), magnitude, infinity)
     return build.emit(Select(), most, key, is_nan)

@@ -31,7 +31,8 @@ from .reduction import Reduce
 _NARROW = (F16, BF16)
 """Whose conversions make NaNs quiet."""
 
-_INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
+INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
+"""The integers by their width."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class BitCast(Pure):
     def nest(self, b: Emitter, x: Value) -> Value:
         source, target = x.tensor.dtype, self.type.dtype
         if source.bits > target.bits:
-            x = _taken_apart(b, x, _INTEGERS[target.bits])
+            x = _taken_apart(b, x, INTEGERS[target.bits])
         elif source.bits < target.bits:
-            x = _put_together(b, x, _INTEGERS[target.bits])
+            x = _put_together(b, x, INTEGERS[target.bits])
         if x.tensor.dtype != target:
             x = b.emit(Reinterpret(target), x)
         return reshaped(b, x, self.type.shape)
@@ -124,7 +125,7 @@ def _put_together(b: Emitter, x: Value, wide: DType) -> Value:
 
 def _as_integers(b: Emitter, x: Value) -> Value:
     dtype = x.tensor.dtype
-    return x if dtype.is_integer else b.emit(Reinterpret(_INTEGERS[dtype.bits]), x)
+    return x if dtype.is_integer else b.emit(Reinterpret(INTEGERS[dtype.bits]), x)
 
 
 def _powers(b: Emitter, count: int, bits: int) -> Value:

@@ -22,6 +22,7 @@ from ..ops.arithmetic import Add
 from ..ops.combinator import Combinator
 from ..ops.reduction import Reduce
 from .ops import sizes_of
+from .replace_each import replace_each
 
 LONG: Final = 4 * 1024
 """Products of a sum that is not divided, at most, if parts of it would not be longer."""
@@ -41,15 +42,7 @@ _ALIGNED: Final = 16
 
 def divide_long_sums(block: Block) -> None:
     """Replace the products of a block whose sums are long; those of one row are read once, and stay."""
-    old, block.instructions = block.instructions, []
-    b = Builder(block)
-    for instruction in old:
-        b.location = instruction.location
-        made = _divided(b, instruction) if is_product(instruction) else None
-        if made is None:
-            block.instructions.append(instruction)
-        else:
-            instruction.replace_with(made)
+    replace_each(block, lambda b, one: _divided(b, one) if is_product(one) else None)
 
 
 def _divided(b: Builder, product: Instruction[MatrixProduct]) -> Value | None:

@@ -32,6 +32,7 @@ from ..ops.literal import splat
 from ..ops.scan import Scan
 from ..types import BF16, F16, F32, TensorType
 from .combining import joined
+from .replace_each import replace_each
 from .shared_loops import share_rows
 from .summation import scan_block
 from .target import Target
@@ -46,14 +47,7 @@ _TOGETHER: Final = 4
 
 def write_scan_kernels(block: Block, target: Target) -> None:
     """Replace the scans of a block by kernels."""
-    old, block.instructions = block.instructions, []
-    b = Builder(block)
-    for instruction in old:
-        if _is_scan(instruction):
-            b.location = instruction.location
-            instruction.replace_with(_write(b, instruction, target))
-        else:
-            block.instructions.append(instruction)
+    replace_each(block, lambda b, one: _write(b, one, target) if _is_scan(one) else None)
 
 
 def _is_scan(instruction: Instruction) -> TypeGuard[Instruction[Scan]]:

@@ -16,6 +16,7 @@ from ..kernels.indices import IndexSum
 from ..kernels.sort_keys import key_bits
 from ..ops.sorting import ArgSort
 from ..types import I64, TensorType
+from .replace_each import replace_each
 from .shared_loops import share_rows
 from .sort_by_counting import sort_by_counting
 from .sort_by_digits import HALF, sort_by_digits
@@ -36,16 +37,7 @@ _LONGER: Final = 4096
 
 def write_sort_kernels(block: Block, target: Target) -> None:
     """Replace the sorts of a block by kernels."""
-    old, block.instructions = block.instructions, []
-    b = Builder(block)
-    for instruction in old:
-        if _is_sort(instruction):
-            b.location = instruction.location
-            type = instruction.operands[0].tensor
-            digit = digit_of(type, instruction.op.axis)
-            instruction.replace_with(write_sort(b, instruction, digit, target))
-        else:
-            block.instructions.append(instruction)
+    replace_each(block, lambda b, one: write_sort(b, one, target) if _is_sort(one) else None)
 
 
 def digit_of(type: TensorType, axis: int) -> int:
@@ -56,8 +48,8 @@ def digit_of(type: TensorType, axis: int) -> int:
     return min(_DIGIT if extent < _LONGER else _WIDE_DIGIT, bits)
 
 
-def write_sort(b: Builder, sort: Instruction[ArgSort], digit: int, target: Target) -> Value:
-    """Append the kernel for a sort, by digits of so many bits or by counting; its result."""
+def write_sort(b: Builder, sort: Instruction[ArgSort], target: Target) -> Value:
+    """Append the kernel for a sort; its result."""
     (x,) = sort.operands
     type, axis = x.tensor, sort.op.axis
     outer, extent, inner = prod(type.shape[:axis]), type.shape[axis], prod(type.shape[axis + 1 :])
@@ -72,7 +64,7 @@ def write_sort(b: Builder, sort: Instruction[ArgSort], digit: int, target: Targe
             rows = _entered(loops, build, outer, grains[0])
             columns = _entered(loops, build, inner, grains[1])
             row = SortedRow(build, source, result, rows, columns, sort.op.descending)
-            if digit:
+            if digit := digit_of(type, axis):
                 sort_by_digits(row, digit)
             else:
                 sort_by_counting(row)

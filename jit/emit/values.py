@@ -13,9 +13,7 @@ from typing import Literal
 
 from ...core.lazy_dataclass import dataclass
 
-ScalarName = Literal[
-    "i1", "i8", "i16", "i32", "i64", "i128", "half", "bfloat", "float", "double", "ptr"
-]
+ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
 
 XMM_BYTES, YMM_BYTES, ZMM_BYTES = 16, 32, 64
 """Of a vector register: of SSE2 and NEON, which every CPU has; of AVX2; of AVX-512. LLVM divides what is wider than
@@ -35,7 +33,6 @@ _BITS: dict[ScalarName, int] = {
     "i16": 16,
     "i32": 32,
     "i64": 64,
-    "i128": 128,
     "half": 16,
     "bfloat": 16,
     "float": 32,

@@ -230,10 +230,6 @@ class FunctionWriter(InstructionWriter):
         """End the block by returning."""
         self.line("ret void" if value is None else f"ret {value.typed}")
 
-    def unreachable(self) -> None:
-        """End a block that is never left."""
-        self.line("unreachable")
-
     def phi(self, type: LLVMType) -> Phi:
         """Begin a phi; only at the start of a block."""
         register = Register(f"%{self._counter}", type)
@@ -262,16 +258,14 @@ class FunctionWriter(InstructionWriter):
         to round.
 
         The test is at the bottom, behind a guard that is left out when the constants show it to
-        hold, or the caller knows (`guarded`). Between bounds that are no constants there are at `most`
-        so many rounds. Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
-        `results`.
+        hold, or the caller knows (`guarded`). There are at `most` so many rounds, if bounds are no
+        constants. Inside, read `index` and `values` and say `carry(...)`; then read `results`.
         """
         if self.pacing is None:
             with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                 yield loop
             return
-        rounds = most if most is not None else rounds_of(start, stop, step)
-        with self.pacing.divided(rounds) as together:
+        with self.pacing.divided(most or rounds_of(start, stop, step)) as together:
             if not together:
                 with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
                     yield loop

@@ -92,7 +92,7 @@ def test_threads_share_rows_that_take_long() -> None:
         b = start_function([TensorType(shape, F32)])
         (made,) = b.emit_many(ArgSort(1), b.block.arguments)
         assert made.producer is not None
-        write_sort(b, made.producer, 8, Target(threads=threads))
+        write_sort(b, made.producer, Target(threads=threads))
         kernel = b.block.instructions[-1]
         assert is_kernel(kernel)
         grains = [one.op.grain for _, one in executed(kernel) if isinstance(one.op, Loop)]
