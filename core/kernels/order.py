@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Value
+from ..ir.surgery import with_bodies
 from .access_ops import LoadAt
 from .dependence import BufferAliases, root_of
 from .guarded_ops import written_buffer
@@ -75,8 +76,6 @@ def _place(root: Instruction, waiting: set[Instruction], placed: list[Instructio
 
 
 def _used(instruction: Instruction) -> Iterator[Value]:
-    """The operands, those of instructions in a loop, too."""
-    yield from instruction.operands
-    if instruction.regions:
-        for one in inside(body_of(instruction)):
-            yield from one.operands
+    """The operands, those of instructions in a loop, too, even if it never runs."""
+    for one in with_bodies([instruction]):
+        yield from one.operands

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from nnkit.core.ir import Builder
 from nnkit.core.kernels.access_ops import LoadAt, StoreAt
+from nnkit.core.kernels.build import KernelBuilder
+from nnkit.core.kernels.ops import LaneNumbers
 from nnkit.core.kernels.order import shorten_live_ranges
-from nnkit.core.ops import Negate, Yield
+from nnkit.core.ops import Add, Negate, Yield
 from nnkit.core.ops.nest import Affine
 from nnkit.core.types import F32, PointerType, TensorType
 
@@ -51,3 +53,14 @@ def test_results_that_alias_operands_count_as_stored() -> None:
     assert b.block.instructions == before
     shorten_live_ranges(b.block)
     assert b.block.instructions != before
+
+
+def test_what_a_loop_that_never_runs_uses_stands_before_it() -> None:
+    build = KernelBuilder([], [])
+    one = build.emit(LaneNumbers(4, 2))
+    two = build.emit(Add(), one, one)
+    with build.loop(0):
+        build.emit(Negate(), two)
+    shorten_live_ranges(build.block)
+    names = [instruction.op.name for instruction in build.block.instructions]
+    assert names == ["laneNumbers", "add", "loop"]
