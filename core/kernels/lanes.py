@@ -107,6 +107,8 @@ class LaneForm:
                 elif isinstance(instruction.op, AffineIndex):
                     (self.sums[instruction],) = indices_of(instruction)
                 elif instruction.op.effect is Effect.ALLOCATE:
+                    if any(access_of(user) is None for user in instruction.result.uses):
+                        raise IllegalRewrite("a buffer of the loop is not only loaded and stored")
                     self.locals[instruction.result] = instruction
 
     def _spread(self, pending: list[Value], owners: dict[Instruction, Instruction]) -> None:
