@@ -112,6 +112,33 @@ class PrefetchAt(IndexedAccess):
         return ()
 
 
+@dataclass(frozen=True)
+class StreamInto(IndexedAccess):
+    """Copies all elements of a buffer, in their order, to those of another from an affine index of the coordinates on.
+
+    Both have one axis.  It writes whole lines of memory, wherever they begin, past the caches (nontemporal stores): for
+    what is too much to be read again while it is there.
+    """
+
+    name: ClassVar[str] = "streamInto"
+    syntax: ClassVar[str] = "streamInto {source} to {buffer} at {indices} [of {coordinates*}]"
+    effect: ClassVar[Effect] = Effect.READ | Effect.WRITE
+    first_buffer: ClassVar[int] = 1
+
+    def infer(self, source: Type, buffer: Type, *coordinates: Type) -> tuple[Type, ...]:
+        copied, tensor = buffer_of(self.name, source), buffer_of(self.name, buffer)
+        check_access(self.name, tensor, self.indices, (), coordinates)
+        if copied.rank != 1 or tensor.rank != 1 or copied.dtype != tensor.dtype:
+            raise DTypeError(f"streamInto cannot copy a {source} to a part of a {buffer}")
+        return ()
+
+    def evaluate(self, source: Array, buffer: Array, *coordinates: Array) -> tuple[()]:
+        (first,) = _positions(self.indices, coordinates)
+        where = require_inside((np.arange(first, first + len(source)),), buffer)
+        buffer[where] = source
+        return ()
+
+
 def buffer_of(name: str, type: Type) -> TensorType:
     """The tensor that a buffer of this type holds."""
     if not isinstance(type, PointerType) or not isinstance(type.pointee, TensorType):

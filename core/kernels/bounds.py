@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
-from .access_ops import buffer_of
+from .access_ops import StreamInto, buffer_of
 from .dependence import Range, range_of
-from .indices import BufferAccess, IndexSum, access_of
+from .indices import BufferAccess, IndexSum, access_of, accesses_of
 from .loops import body_of, counted_op
 
 
@@ -37,6 +37,10 @@ def accesses_outside(block: Block) -> Iterator[OutOfBounds]:
             elif (access := access_of(instruction)) is not None:
                 for reason in _reasons(access, ranges):
                     yield OutOfBounds(instruction, reason)
+            elif isinstance(instruction.op, StreamInto):
+                for access in accesses_of(instruction):
+                    for reason in _reasons(access, ranges):
+                        yield OutOfBounds(instruction, reason)
 
 
 def _reasons(access: BufferAccess, ranges: Mapping[Value, Range]) -> Iterator[str]:

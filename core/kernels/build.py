@@ -25,7 +25,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import splat
 from ..ops.nest import Affine, Yield
 from ..types import DType, PointerType, TensorType, Type, scalar
-from .access_ops import LoadAt, PrefetchAt, StoreAt, buffer_of
+from .access_ops import LoadAt, PrefetchAt, StoreAt, StreamInto, buffer_of
 from .guarded_ops import (
     CheckIndex,
     CopyBuffer,
@@ -163,6 +163,11 @@ class KernelBuilder:
         made.results = made.loop.results
         around.instructions.append(made.loop)
 
+    @property
+    def last(self) -> Instruction:
+        """What was appended last, where the last open loop is."""
+        return self._builder.block.instructions[-1]
+
     def append(self, instructions: Iterable[Instruction]) -> None:
         """Append instructions that have been made elsewhere."""
         self._builder.block.instructions += instructions
@@ -241,6 +246,11 @@ class KernelBuilder:
     def copy(self, source: Value, target: Value) -> None:
         """Append that a buffer is copied to another."""
         self._act(CopyBuffer(), source, target)
+
+    def stream(self, source: Value, target: Value, index: AnyIndex) -> None:
+        """Append that a buffer is copied to the elements of another from an index on, past the caches."""
+        maps, coordinates = _maps((index,))
+        self._act(StreamInto(maps), source, target, *coordinates)
 
     def reshape(self, buffer: Value, type: TensorType) -> Value:
         """Append that a buffer has the axes of `type`; nothing if it has them."""

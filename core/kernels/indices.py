@@ -16,7 +16,7 @@ from ..lazy_dataclass import dataclass
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
 from ..types import I64, PointerType, scalar
-from .access_ops import LoadAt, PrefetchAt, StoreAt
+from .access_ops import LoadAt, PrefetchAt, StoreAt, StreamInto, buffer_of
 from .guarded_ops import LoadWhere, StoreWhere, written_buffer
 from .loops import apply_op, inside
 from .ops import AffineIndex
@@ -102,6 +102,14 @@ def accesses_of(instruction: Instruction) -> tuple[BufferAccess, ...]:
         touched = op.active or op.lanes or 1
         is_store, buffer = isinstance(op, StoreWhere), instruction.operands[first]
         return (BufferAccess(instruction, is_store, buffer, indices, op.lanes, steps, touched),)
+    if isinstance(op, StreamInto):
+        source, target, *coordinates = instruction.operands
+        (size,) = buffer_of(op.name, source.type).shape
+        there = _sum_of(op.indices[0], coordinates)
+        places = (False, source, IndexSum(0, {})), (True, target, there)
+        return tuple(
+            [BufferAccess(instruction, w, x, (i,), size, (1,), size) for w, x, i in places]
+        )
     written = written_buffer(instruction)
     buffers = [x for x in instruction.operands if isinstance(x.type, PointerType)]
     return tuple([BufferAccess(instruction, x is written, x, (), 0, (), 1) for x in buffers])
@@ -113,9 +121,9 @@ def linear_of(value: Value) -> IndexSum:
 
 
 def indices_of(instruction: Instruction) -> tuple[IndexSum, ...]:
-    """The indices of a load or store, or the one that `affineIndex` computes."""
+    """The indices of a load, store or fetch, or the one that `affineIndex` computes."""
     op, coordinates = instruction.op, instruction.operands[first_coordinate(instruction) :]
-    if isinstance(op, LoadAt | StoreAt):
+    if isinstance(op, LoadAt | StoreAt | PrefetchAt):
         return tuple([_sum_of(index, coordinates) for index in op.indices])
     assert isinstance(op, AffineIndex)
     return (_sum_of(op.expression, coordinates),)
@@ -140,6 +148,15 @@ def set_indices(instruction: Instruction, indices: Sequence[IndexSum]) -> None:
         instruction.op = AffineIndex(maps[0])
     others = instruction.operands[: first_coordinate(instruction)]
     instruction.set_operands([*others, *coordinates])
+
+
+def element_of(buffer: Value, indices: Sequence[IndexSum]) -> IndexSum:
+    """The element of a buffer at these indices, counted in the order of memory."""
+    element = IndexSum(0, {})
+    shape = buffer_of("element", buffer.type).shape
+    for index, extent in zip(indices, shape, strict=True):
+        element = IndexSum(0, {}).plus(element, extent).plus(index)
+    return element
 
 
 def fold_indices(block: Block) -> None:
@@ -183,7 +200,7 @@ _ITSELF = Affine(0, ((0, 1),))
 def first_coordinate(instruction: Instruction) -> int:
     """How many operands stand before the coordinates."""
     op = instruction.op
-    return 2 if isinstance(op, StoreAt) else 1 if isinstance(op, LoadAt) else 0
+    return 2 if isinstance(op, StoreAt) else 1 if isinstance(op, LoadAt | PrefetchAt) else 0
 
 
 def _affine(index: IndexSum, numbers: Mapping[Value, int]) -> Affine:

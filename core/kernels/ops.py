@@ -62,6 +62,7 @@ from .access_ops import (
     LoadAt,
     PrefetchAt,
     StoreAt,
+    StreamInto,
     _check_coordinates,
 )
 
@@ -374,7 +375,7 @@ class AllocateLocal(Op):
 
 
 KERNEL: tuple[type[Op], ...] = (
-    *(Kernel, Loop, BoundedLoop, LoadAt, StoreAt, PrefetchAt, AllocateLocal),
+    *(Kernel, Loop, BoundedLoop, LoadAt, StoreAt, PrefetchAt, StreamInto, AllocateLocal),
     *(Fma, ReduceLanes, Shuffle, AffineIndex, LaneNumbers),
 )
 """The ops that only kernels have, and the kernel itself."""

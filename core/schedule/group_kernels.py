@@ -17,15 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import field
 from itertools import groupby
+from typing import Final
 
 from ..compute.bodies import base_of
 from ..compute.footprint import footprint
 from ..errors import InternalError
 from ..ir import ALIGNMENT, Block, Builder, Instruction, Value
+from ..kernels.access_ops import buffer_of
 from ..kernels.build import KernelBuilder
+from ..kernels.errors import IllegalRewrite
 from ..kernels.indices import IndexSum
+from ..kernels.stage_stores import LoopRows, stage_stores
 from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from .group import GroupedInstruction
@@ -43,12 +48,19 @@ from .shared_totals import (
     wanted_blocks,
     write_shared,
 )
+from .switches import is_enabled
+
+MOST_STAGED: Final = 16 * 1024
+"""Bytes of the rows of a block that are stored in the nearest cache first: half of it, where it is smallest."""
+
+LEAST_STREAMED: Final = 16 * 1024 * 1024
+"""Bytes of a tensor from which its rows are written past the caches: little would be there still when it is read."""
 
 
 def write_group(
     steps: Sequence[GroupedInstruction],
     contracted: AbstractSet[Value],
-    ahead: Mapping[Instruction, Sequence[int]],
+    far: Mapping[Instruction, Sequence[int]],
     *,
     has_fma: bool,
 ) -> list[GroupedInstruction]:
@@ -60,7 +72,7 @@ def write_group(
     build = KernelBuilder([x.tensor for x in operands], [x.tensor for x in group.results])
     buffers = dict(zip(operands, build.operands, strict=True))
     work = sum(nanoseconds_of(member.nest, member.loops) for member in members)
-    GroupWriter(build, group, levels, ahead, work, buffers).write()
+    GroupWriter(build, group, levels, far, work, buffers).write()
     b = Builder(Block(), members[0].nest.location)
     found = build.kernel(b, *operands, overwriting=tuple(group.overwriting(operands)))
     for value, result in zip(group.results, found, strict=True):
@@ -102,7 +114,7 @@ class GroupWriter:
     build: KernelBuilder
     group: GroupBuffers
     levels: Sequence[NestLevels]
-    ahead: Mapping[Instruction, Sequence[int]]
+    far: Mapping[Instruction, Sequence[int]]
     nanoseconds: float
     """About how long all of it runs."""
     buffers: dict[Value, Value]
@@ -267,6 +279,8 @@ class GroupWriter:
 
         if whole:
             carried = self._repeat(self.writers[0], 0, span.start, whole, block, carried, write)
+            if whole > block:
+                self._stage_stores(self.build.last)
         if whole < span.length:
             if self.grain:
                 self._make_rooms()
@@ -324,21 +338,38 @@ class GroupWriter:
             if base_of(operand) in self.group.rooms:
                 self.buffers[operand] = self.buffers[base_of(operand)]
 
+    def _stage_stores(self, loop: Instruction) -> None:
+        """Have blocks of rows that are filled column by column written from the nearest cache."""
+        if not is_enabled("stream"):
+            return
+        for buffer, rows in self._far_rows():
+            tensor = buffer_of("stageStores", buffer.type)
+            size = rows.stride * self.block * tensor.dtype.bytes
+            if tensor.bytes >= LEAST_STREAMED and ALIGNMENT < size <= MOST_STAGED:
+                with suppress(IllegalRewrite):
+                    stage_stores(loop, buffer, rows)
+
     def _fetch_ahead(self, start: IndexSum, block: int) -> None:
-        """Fetch the rows of the next block of those outputs that are."""
+        """Fetch the rows of the next block."""
+        if not is_enabled("prefetch"):
+            return
+        for buffer, rows in self._far_rows():
+            tensor = buffer_of("prefetchAt", buffer.type)
+            flat = self.build.reshape(buffer, TensorType((tensor.size,), tensor.dtype))
+            line = ALIGNMENT // tensor.dtype.bytes
+            with self.build.loop(rows.stride * block, step=line) as loop:
+                first = IndexSum(rows.first, {loop.index: 1})
+                self.build.prefetch(flat, first.plus(start.plus(block), rows.stride))
+
+    def _far_rows(self) -> Iterator[tuple[Value, LoopRows]]:
+        """The buffers of far outputs, and where their rows lie."""
         for writer in self.writers:
             op = writer.levels.op
-            for number in self.ahead.get(writer.levels.instruction, ()):
+            for number in self.far.get(writer.levels.instruction, ()):
                 written = op.outputs[number]
                 found = footprint(written.type.shape, written, op.extents, op.order[0])
                 assert found is not None and found.row is not None
-                flat = TensorType((written.type.size,), written.type.dtype)
-                buffer = self.build.reshape(writer.result(number), flat)
-                first = start.plus(block + found.row)
-                line = ALIGNMENT // written.type.dtype.bytes
-                with self.build.loop(found.stride * block, step=line) as loop:
-                    at = IndexSum(0, {loop.index: 1}).plus(first, found.stride)
-                    self.build.prefetch(buffer, at)
+                yield writer.result(number), LoopRows(found.stride, found.row * found.stride)
 
 
 def _parts(values: Sequence[Value], like: Sequence[Sequence[object]]) -> list[list[Value]]:

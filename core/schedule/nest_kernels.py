@@ -29,11 +29,11 @@ def write_nest_kernels(
     steps: Sequence[GroupedInstruction],
     target: Target,
     contracted: AbstractSet[Value] = frozenset(),
-    ahead: Mapping[Instruction, Sequence[int]] = MappingProxyType({}),
+    far: Mapping[Instruction, Sequence[int]] = MappingProxyType({}),
 ) -> list[GroupedInstruction]:
     """The same instructions, with kernels in the places of nests, and of groups of nests.
 
-    `contracted` is what has room for one block of rows, `ahead` the outputs whose rows are fetched a block ahead.
+    `contracted` is what has room for one block of rows, `far` the results that groups write (`far_outputs`).
     """
     found: list[GroupedInstruction] = []
     for part in _groups_of(steps):
@@ -43,7 +43,7 @@ def write_nest_kernels(
         elif loops.group < 0:
             found.append(_written(part[0].instruction, loops, target))
         else:
-            found += write_group(part, contracted, ahead, has_fma=target.fma)
+            found += write_group(part, contracted, far, has_fma=target.fma)
     return found
 
 

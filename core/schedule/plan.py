@@ -49,7 +49,6 @@ from ..ops.nest import Nest, Yield, is_nest
 from ..ops.terminators import Return
 from .arena import aligned
 from .block_groups import fold_row_groups, group_in_blocks
-from .blocks_ahead import outputs_ahead
 from .buffer_assignment import (
     BlockResults,
     Scratch,
@@ -60,6 +59,7 @@ from .buffer_assignment import (
 from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
 from .contraction import contract
+from .far_outputs import far_outputs
 from .group import GroupedInstruction, group_nests
 from .long_rows import shorten_rows
 from .long_sums import divide_long_sums
@@ -188,8 +188,8 @@ def _schedule_block(
     steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
     steps = fetch_streams(widen_vectors(steps, target), target)
     contracted = contract(steps)
-    ahead = outputs_ahead(steps, contracted, target)
-    steps = merge_small_kernels(write_nest_kernels(steps, target, contracted, ahead), target)
+    far = far_outputs(steps, contracted, target)
+    steps = merge_small_kernels(write_nest_kernels(steps, target, contracted, far), target)
     results = _returned(body, replaced)
     instructions = order_by_scratch(
         [step.instruction for step in steps],

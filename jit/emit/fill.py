@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.ir import ALIGNMENT
 from ...core.ops.literal import Literal
 from ...core.types import TensorType
 from .element_access import element_address, offset_bytes
@@ -37,6 +38,34 @@ def write_copy(w: FunctionWriter, source: Register, target: Register, type: Tens
         return
     size = constant(I64, type.bytes)
     w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])
+
+
+def write_stream(w: FunctionWriter, source: Register, target: Register, type: TensorType) -> None:
+    """Copy a tensor to elements that begin anywhere, by whole lines of memory, past the caches.
+
+    Such stores may come later than those behind them.  Whoever tells another thread of them has a locked instruction
+    or a barrier in between, as the pool and the GIL do.
+
+    What is before the first line and behind the last one are vectors that overlap them.
+    """
+    if type.bytes < 2 * ALIGNMENT:
+        write_copy(w, source, target, type)
+        return
+    align = type.dtype.bytes
+    line = memory_type(type.dtype).with_lanes(ALIGNMENT // align)
+    last = type.bytes - ALIGNMENT
+    # the lines begin up to one behind the first vector, so that what is no whole line may take two at the end
+    for place in sorted({0, last, last - ALIGNMENT if type.bytes % ALIGNMENT else last}):
+        moved = w.load(w.offset(source, place), line, align=align)
+        w.store(moved, w.offset(target, place), align=align)
+    before = w.and_(w.ptrtoint(target), constant(I64, ALIGNMENT - 1))
+    skipped = w.sub(constant(I64, ALIGNMENT), before)
+    from_there, first_line = (element_address(w, x, I8, skipped) for x in (source, target))
+    zero, step, end = (constant(I64, n) for n in (0, ALIGNMENT, last - last % ALIGNMENT))
+    with w.loop(zero, end, step, guarded=False) as loop:
+        moved = w.load(element_address(w, from_there, I8, loop.index), line, align=align)
+        to = element_address(w, first_line, I8, loop.index)
+        w.store(moved, to, align=ALIGNMENT, nontemporal=True)
 
 
 def _write_bytes(w: FunctionWriter, base: Register, byte: int, count: int) -> None:

@@ -284,11 +284,13 @@ class InstructionWriter:
         *,
         align: int | None = None,
         volatile: bool = False,
+        nontemporal: bool = False,
     ) -> None:
-        """Write a value, aligned as `load` expects it."""
+        """Write a value, aligned as `load` expects it; what is `nontemporal` stays in no cache."""
         align = align or max(value.type.bits // 8, 1)
         opcode = "store volatile" if volatile else "store"
-        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}")
+        hint = ", !nontemporal !{i32 1}" if nontemporal else ""
+        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}{hint}")
 
     def masked_load(
         self,

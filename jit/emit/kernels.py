@@ -8,7 +8,7 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Op, Value
-from ...core.kernels.access_ops import LoadAt, PrefetchAt, StoreAt, buffer_of
+from ...core.kernels.access_ops import LoadAt, PrefetchAt, StoreAt, StreamInto, buffer_of
 from ...core.kernels.guarded_ops import (
     CheckIndex,
     CopyBuffer,
@@ -36,7 +36,7 @@ from ...core.ops.reduction import Broadcast
 from .checks import Checks
 from .element_access import Lanes, load_elements, store_elements
 from .elements import combine, memory_type, register_type, splat_element
-from .fill import write_copy, write_fill
+from .fill import write_copy, write_fill, write_stream
 from .hidden_results import hidden_results
 from .indices import add_constant, is_inside, multiply_constant
 from .kernel_addresses import addresses_in
@@ -154,6 +154,12 @@ def _write_copy(k: KernelWriter, instruction: Instruction[CopyBuffer]) -> None:
     write_copy(k.w, first, second, tensor)
 
 
+def _write_stream(k: KernelWriter, instruction: Instruction[StreamInto]) -> None:
+    source, target = k.values[instruction.operands[0]], k.element(k.addresses[instruction])
+    tensor = buffer_of("streamInto", instruction.operands[0].type)
+    write_stream(k.w, source, target, tensor)
+
+
 def _write_reshape(k: KernelWriter, instruction: Instruction[ReshapeBuffer]) -> None:
     k.values[instruction.result] = k.values[instruction.operands[0]]
 
@@ -246,6 +252,7 @@ _RULES: Final[Mapping[type[Op], KernelRule]] = MappingProxyType(
         ExtractLane: _write_lane,
         FillBuffer: _write_fill,
         CopyBuffer: _write_copy,
+        StreamInto: _write_stream,
         ReshapeBuffer: _write_reshape,
         Literal: _write_literal,
         Broadcast: _write_broadcast,

@@ -67,6 +67,15 @@ def late(build: KernelBuilder) -> None:
         build.store(build.load(y, at(loop.index, -1, 7)), y, loop.index)
 
 
+def elsewhere(build: KernelBuilder) -> None:
+    """y[i] = x[i], by a buffer that each iteration copies as a whole."""
+    (x, *_), (y, *_) = build.operands, build.outputs
+    with build.loop(8) as loop:
+        own = build.local(TensorType((1,), F32))
+        build.store(build.load(x, loop.index), own, 0)
+        build.stream(own, y, loop.index)
+
+
 def stored_between(build: KernelBuilder) -> None:
     (x, *_), (y, *_) = build.operands, build.outputs
     with build.loop(8) as loop:
@@ -184,6 +193,7 @@ ILLEGAL: list[tuple[str, Write, Apply]] = [
     ("not combined by one associative", mixed, lambda b, l, _: vectorise(b, l, 8, reassociate=True)),
     ("have no vector of 16 lanes", normalised, lambda b, l, _: vectorise(b, l, 16, reassociate=True)),
     ("has vectors already", vectors, lambda b, l, _: vectorise(b, l, 2)),
+    ("is not only loaded and stored", elsewhere, lambda b, l, _: vectorise(b, l, 8)),
     ("at an index that was computed", gather, lambda b, l, _: vectorise(b, l, 8)),
     ("carry values to each other cannot be jammed", normalised, lambda b, l, _: unroll_and_jam(b, l)),
     ("not independent", shift, lambda b, l, _: unroll_and_jam(b, l)),

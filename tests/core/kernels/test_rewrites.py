@@ -26,6 +26,7 @@ from nnkit.core.kernels.indices import (
     IndexSum,
     access_of,
     accesses_of,
+    element_of,
     fold_indices,
     replace_index,
 )
@@ -38,6 +39,7 @@ from nnkit.core.kernels.parallelise import parallelise
 from nnkit.core.kernels.prefetch import fetch_ahead, fetch_before_loops
 from nnkit.core.kernels.promote import promote
 from nnkit.core.kernels.split import peel, split, split_balanced
+from nnkit.core.kernels.stage_stores import LoopRows, stage_stores
 from nnkit.core.kernels.unroll import unroll, unroll_and_jam
 from nnkit.core.kernels.vectorise import vectorise
 from nnkit.core.text import parse_module, print_module
@@ -113,10 +115,31 @@ def _pack(rng: Random, block: Block, loop: Instruction) -> None:
     block.instructions[:0] = b.block.instructions
 
 
+def _stage_stores(rng: Random, block: Block, loop: Instruction) -> None:
+    """Fill rows of a buffer of the kernel elsewhere: those from the least element on that an iteration stores to."""
+    body = body_of(loop)
+    stores = [a for one in inside(body) if (a := access_of(one)) is not None and a.is_store]
+    moving = [
+        (a.buffer, element)
+        for a in stores
+        if a.buffer not in _made(body)
+        and (element := element_of(a.buffer, a.indices)).coefficient(body.arguments[0]) > 0
+    ]
+    if not moving:
+        raise IllegalRewrite("nothing is stored elsewhere in each iteration")
+    buffer, element = rng.choice(moving)
+    stride = element.coefficient(body.arguments[0])
+    first = rng.choice([e.constant for x, e in moving if root_of(x, ()) is root_of(buffer, ())])
+    stage_stores(loop, buffer, LoopRows(stride, first))
+
+
+def _made(block: Block) -> set[Value]:
+    return {x for i in inside(block) for x in i.results}
+
+
 def _outside(block: Block) -> set[Value]:
     """What is used in a block and not made there."""
-    made = {x for i in inside(block) for x in i.results}
-    return {x for i in inside(block) for x in i.operands} - made
+    return {x for i in inside(block) for x in i.operands} - _made(block)
 
 
 def _tensor(buffer: Value) -> TensorType:
@@ -159,9 +182,18 @@ REWRITES: Mapping[str, Rewrite] = {
     "drop_dead_code": lambda rng, block, loop: drop_dead_code(block),
     "fetch_ahead": lambda rng, block, loop: fetch_ahead(block, dict.fromkeys(_buffers(block), 7)),
     "pack": _pack,
+    "stage_stores": _stage_stores,
     "fetch_before_loops": lambda rng, block, loop: fetch_before_loops(block, _buffers(block)),
 }
-SELDOM = ("fuse", "vectorise_reduction", "interchange", "vectorise", "unroll_and_jam", "pack")
+SELDOM = (
+    "fuse",
+    "vectorise_reduction",
+    "interchange",
+    "vectorise",
+    "unroll_and_jam",
+    "pack",
+    "stage_stores",
+)
 """Rewrites that few loops allow: they are tried oftener, and on more loops."""
 applied: dict[str, int] = dict.fromkeys(REWRITES, 0)
 """How often each was legal."""

@@ -118,13 +118,13 @@ class Decided(NamedTuple):
     """Nests that go through their rows block by block."""
     rooms: int
     """What has room for one block, or one row."""
-    ahead: list[tuple[Value, Output]]
+    far: list[tuple[Value, Output]]
     """The outputs whose rows are fetched a block ahead, and the results that they are in."""
 
 
 def decide(steps: Sequence[GroupedInstruction], *rest: Any) -> Decided:
     """Asserts that what has room for one block overlaps nothing that a later member reads."""
-    contracted, ahead = rest
+    contracted, far = rest
     found = list[tuple[Value, Output]]()
     groups: dict[int, list[Member]] = {}
     for step in steps:
@@ -133,7 +133,7 @@ def decide(steps: Sequence[GroupedInstruction], *rest: Any) -> Decided:
             continue
         if loops.group >= 0:
             groups.setdefault(loops.group, []).append(Member(instruction, loops))
-        for number in ahead.get(instruction, ()):
+        for number in far.get(instruction, ()):
             written = loops.outputs[number]
             found.append((instruction.results[written.within or number], written))
     rooms = 0
@@ -246,13 +246,13 @@ def test_rows_of_large_results_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch
         return sum(len(b) == 2 and isinstance(b[0].op, PrefetchAt) for b in bodies)
 
     function, decided = rows_scheduled(Rows(2, 3200))
-    assert decided.ahead and fetches(function) == len(decided.ahead)
-    for _, written in decided.ahead:
+    assert decided.far and fetches(function) == len(decided.far)
+    for _, written in decided.far:
         assert written.type.bytes > 4096
     assert local_bytes(function)
     monkeypatch.setenv(VARIABLE, "prefetch")
     alone, decided = rows_scheduled(Rows(2, 3200))
-    assert not decided.ahead and not fetches(alone)
+    assert decided.far and not fetches(alone)
 
 
 def test_a_block_takes_less_room_than_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-"""Fetches rows of results a block ahead: those of tensors that the second cache cannot hold.
+"""Finds results of which block groups write a few numbers of each row at a time, and that the second cache cannot hold.
 
-A member of a block group that writes a few numbers of each row waits for a line of memory at each; the machine follows
-who goes through memory line by line, and not who comes back for another part of the same lines.  At the beginning of a
-block, its first writer asks for the rows of the next one.
+Who writes so waits for a line of memory at each store; the machine follows who goes through memory line by line, and
+not who comes back for another part of the same lines.  Rows that are filled in each block are written past the caches
+(`kernels/stage_stores`), if there are many; else the first writer of a block has the rows of the next one fetched.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from ..compute.footprint import footprint
 from ..ir import Instruction, Value
 from .group import GroupedInstruction
 from .ops import row_block
-from .switches import is_enabled
+from .streams_ahead import is_side_by_side
 from .target import Target
 
 
-def outputs_ahead(
+def far_outputs(
     steps: Sequence[GroupedInstruction], contracted: AbstractSet[Value], target: Target
 ) -> dict[Instruction, tuple[int, ...]]:
-    """The outputs of each nest whose rows are fetched a block ahead, by the first nest of a group that writes there."""
-    if not is_enabled("prefetch"):
-        return {}
+    """The outputs of each nest that are, by the first nest of a group that writes there; none whose vectors lie side by
+    side there, which the machine follows."""
     roots: dict[Value, Value] = {}
     seen: set[tuple[int, Value, int, int | None]] = set()
     found: dict[Instruction, tuple[int, ...]] = {}
     for instruction, loops in ((step.instruction, step.loops) for step in steps):
         if loops is None or not row_block(loops):
             continue
-        ahead: list[int] = []
+        far: list[int] = []
         for number, written in enumerate(loops.outputs):
             whole = number if written.within is None else written.within
             result, init = instruction.results[whole], loops.outputs[whole].init
@@ -44,7 +43,8 @@ def outputs_ahead(
             key = loops.group, roots.get(result, result), rows.stride, rows.row
             if written.type.bytes > target.near_l2_bytes and key not in seen:
                 seen.add(key)
-                ahead.append(number)
-        if ahead and loops.extents[loops.order[0]] >= 2 * row_block(loops):
-            found[instruction] = tuple(ahead)
+                if loops.lanes == 1 or not is_side_by_side(written.indices, loops.vector):
+                    far.append(number)
+        if far and loops.extents[loops.order[0]] >= 2 * row_block(loops):
+            found[instruction] = tuple(far)
     return found
