@@ -25,7 +25,7 @@ from ..lazy_dataclass import dataclass
 from ..types import Array, TensorType
 from .access_ops import PrefetchAt, StoreAt, StreamInto, buffer_of
 from .bounds import interval_of
-from .dependence import BufferAliases, Range, range_of, root_of
+from .dependence import Range, range_of, root_of
 from .errors import IllegalRewrite
 from .guarded_ops import ReshapeBuffer
 from .indices import (
@@ -50,13 +50,11 @@ class LoopRows:
     first: int
 
 
-def stage_stores(
-    loop: Instruction,
-    buffer: Value,
-    rows: LoopRows,
-    aliases: BufferAliases = (),
-) -> None:
+def stage_stores(loop: Instruction, buffer: Value, rows: LoopRows) -> None:
     """Have each iteration store its rows in a local buffer, and copy that at its end.
+
+    The buffer may be a result in the place of an operand: stores come later than before, but none in another iteration,
+    so that what is read of the operand is there still.
 
     Raises: IllegalRewrite unless stores that need no condition fill the rows of each iteration, and nothing else in the
     loop touches them.
@@ -65,14 +63,14 @@ def stage_stores(
     require_known_bounds(body)
     if not op.count or rows.stride <= 0:
         raise IllegalRewrite("no iteration has rows")
-    staging = _Staging(root_of(buffer, aliases), rows, loop, rows.stride * op.step)
-    staging.find(aliases)
+    staging = _Staging(root_of(buffer, ()), rows, loop, rows.stride * op.step)
+    staging.find()
     tensor = buffer_of("stageStores", buffer.type)
     b = Builder(Block())
     local = b.emit(AllocateLocal(TensorType((staging.size,), tensor.dtype)))
     for access, relative in staging.stores:
         _redirect(access, relative, local)
-    _drop_fetches(body, staging, aliases)
+    _drop_fetches(body, staging)
     body.instructions[:0] = b.block.instructions
     b = Builder(Block())
     flat = buffer
@@ -104,11 +102,11 @@ class _Staging:
             return None
         return element.plus(IndexSum(self.rows.first, {self.index: self.rows.stride}), -1)
 
-    def find(self, aliases: BufferAliases) -> None:
+    def find(self) -> None:
         """Find the stores.  Raises: IllegalRewrite when something else touches the rows, or they are not filled."""
         written = np.zeros(self.size, np.bool_)
         for access, ranges in _accesses(body_of(self.loop), {}):
-            if root_of(access.buffer, aliases) is not self.root:
+            if root_of(access.buffer, ()) is not self.root:
                 continue
             if not access.indices:
                 raise IllegalRewrite(f"a {access.instruction.op.name} touches all of the buffer")
@@ -198,25 +196,27 @@ def _redirect(access: BufferAccess, relative: IndexSum, local: Value) -> None:
     store.set_operands([store.operands[0], local, *coordinates])
 
 
-def _drop_fetches(block: Block, staging: _Staging, aliases: BufferAliases) -> None:
+def _drop_fetches(block: Block, staging: _Staging) -> None:
     """Leave out what fetches rows of the buffer, and the loops that did nothing else."""
     kept: list[Instruction] = []
     for one in block.instructions:
         if one.regions:
             inner = body_of(one)
             length = len(inner.instructions)
-            _drop_fetches(inner, staging, aliases)
+            _drop_fetches(inner, staging)
             if length > len(inner.instructions) == 1 and not one.results:
                 inner.instructions[0].set_operands(())
                 continue
-        elif _is_fetch_of(one, staging, aliases):
+        elif _is_fetch_of(one, staging):
             one.set_operands(())
             continue
         kept.append(one)
     block.instructions = kept
 
 
-def _is_fetch_of(one: Instruction, staging: _Staging, aliases: BufferAliases) -> bool:
-    if not isinstance(one.op, PrefetchAt) or root_of(one.operands[0], aliases) is not staging.root:
+def _is_fetch_of(one: Instruction, staging: _Staging) -> bool:
+    if not isinstance(one.op, PrefetchAt) or root_of(one.operands[0], ()) is not staging.root:
         return False
-    return staging.relative(element_of(one.operands[0], indices_of(one))) is not None
+    element = staging.relative(element_of(one.operands[0], indices_of(one)))
+    # of this iteration or the next one: other rows of the buffer may be as far apart
+    return element is not None and 0 <= element.constant < 2 * staging.size

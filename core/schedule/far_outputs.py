@@ -22,7 +22,7 @@ from .target import Target
 def far_outputs(
     steps: Sequence[GroupedInstruction], contracted: AbstractSet[Value], target: Target
 ) -> dict[Instruction, tuple[int, ...]]:
-    """The outputs of each nest that are, by the first nest of a group that writes there; none whose vectors lie side by
+    """The far outputs of each nest, by the first nest of a group that writes there; none whose vectors lie side by
     side there, which the machine follows."""
     roots: dict[Value, Value] = {}
     seen: set[tuple[int, Value, int, int | None]] = set()

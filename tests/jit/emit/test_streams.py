@@ -32,9 +32,10 @@ def test_streams_write_what_they_should(dtype: DType, size: int, before: int, be
     build.stream(build.operands[1], build.outputs[0], IndexSum(before, {}))
     module = module_of(build)
     function = module.functions["main"]
-    numbers = np.arange(whole.size + size)
-    old = (numbers[: whole.size] % 2).astype(dtype.numpy)
-    new = (numbers[whole.size :] % 3 != 0).astype(dtype.numpy)
+    numbers = np.random.default_rng(size).integers(
+        0, 2 if dtype == BOOL else 100, whole.size + size
+    )
+    old, new = np.split(numbers.astype(dtype.numpy), [whole.size])
     wanted = old.copy()
     wanted[before : before + size] = new
     assert np.array_equal(np.asarray(evaluate(module, "main", old, new)).ravel(), wanted)
