@@ -405,6 +405,11 @@ def body_nanoseconds(instruction: Instruction) -> float:
     )
 
 
+def vector_cost(instruction: Instruction) -> int:
+    """What is computed in a loop costs so many additions of vectors (`Pointwise.cost`)."""
+    return sum(count * _registers(one) * one.op.cost for count, one in executed(instruction))
+
+
 def _is_computed(instruction: Instruction) -> bool:
     return bool(instruction.results) and not isinstance(instruction.op, LoadAt | AffineIndex)
 

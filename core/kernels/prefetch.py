@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -50,6 +50,24 @@ def fetch_before_loops(block: Block, buffers: Collection[Value]) -> None:
         if access is not None and is_read and later.isdisjoint(instruction.operands):
             found += _fetched(access, 0)
     block.instructions[first:first] = found
+
+
+def drop_fetches(block: Block, is_idle: Callable[[Instruction], bool]) -> None:
+    """Leave out what a block fetches for nothing, and the loops that did nothing else."""
+    kept: list[Instruction] = []
+    for one in block.instructions:
+        if one.regions:
+            inner = one.regions[0].entry
+            length = len(inner.instructions)
+            drop_fetches(inner, is_idle)
+            if length > len(inner.instructions) == 1 and not one.results:
+                inner.instructions[0].set_operands(())
+                continue
+        elif isinstance(one.op, PrefetchAt) and is_idle(one):
+            one.set_operands(())
+            continue
+        kept.append(one)
+    block.instructions = kept
 
 
 def _fetched(access: BufferAccess, distance: int | None) -> Iterator[Instruction]:

@@ -23,7 +23,7 @@ from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..types import Array, TensorType
-from .access_ops import PrefetchAt, StoreAt, StreamInto, buffer_of
+from .access_ops import StoreAt, StreamInto, buffer_of
 from .bounds import interval_of
 from .dependence import Range, range_of, root_of
 from .errors import IllegalRewrite
@@ -39,15 +39,16 @@ from .indices import (
 )
 from .loops import body_of, counted_op, loop_op, require_known_bounds
 from .ops import AllocateLocal
+from .prefetch import drop_fetches
 
 
 @dataclass(frozen=True)
 class LoopRows:
     """The elements of a buffer, in the order of memory, that belong to the numbers of a loop: `stride` to each number,
-    from element `first` on to number 0."""
+    from element `first` on to number 0; that may depend on loops around it."""
 
     stride: int
-    first: int
+    first: IndexSum
 
 
 def stage_stores(loop: Instruction, buffer: Value, rows: LoopRows) -> None:
@@ -59,26 +60,65 @@ def stage_stores(loop: Instruction, buffer: Value, rows: LoopRows) -> None:
     Raises: IllegalRewrite unless stores that need no condition fill the rows of each iteration, and nothing else in the
     loop touches them.
     """
-    op, body = loop_op(loop), body_of(loop)
-    require_known_bounds(body)
-    if not op.count or rows.stride <= 0:
-        raise IllegalRewrite("no iteration has rows")
-    staging = _Staging(root_of(buffer, ()), rows, loop, rows.stride * op.step)
-    staging.find()
+    staging, body = _staging(loop, buffer, rows), body_of(loop)
     tensor = buffer_of("stageStores", buffer.type)
     b = Builder(Block())
     local = b.emit(AllocateLocal(TensorType((staging.size,), tensor.dtype)))
     for access, relative in staging.stores:
         _redirect(access, relative, local)
-    _drop_fetches(body, staging)
+    drop_fetches(body, lambda one: _is_fetch_of(one, staging))
     body.instructions[:0] = b.block.instructions
     b = Builder(Block())
     flat = buffer
     if tensor.rank != 1:
         flat = b.emit(ReshapeBuffer(TensorType((tensor.size,), tensor.dtype)), buffer)
-    maps, coordinates = maps_of([IndexSum(rows.first, {body.arguments[0]: rows.stride})])
+    maps, coordinates = maps_of([staging.first_of_iteration])
     b.emit_many(StreamInto(maps), [local, flat, *coordinates])
     body.instructions[-1:-1] = b.block.instructions
+
+
+def stores_of_rows(loop: Instruction, buffer: Value, rows: LoopRows) -> list[BufferAccess]:
+    """The stores that `stage_stores` would change.  Raises: IllegalRewrite where that does."""
+    return [access for access, _ in _staging(loop, buffer, rows).stores]
+
+
+def _staging(loop: Instruction, buffer: Value, rows: LoopRows) -> _Staging:
+    op = loop_op(loop)
+    require_known_bounds(body_of(loop))
+    if not op.count or rows.stride <= 0:
+        raise IllegalRewrite("no iteration has rows")
+    staging = _Staging(root_of(buffer, ()), rows, loop, rows.stride * op.step)
+    staging.find()
+    return staging
+
+
+def stored_rows(loop: Instruction, buffer: Value) -> list[LoopRows]:
+    """Rows that a loop may fill: neighbours, as far as an iteration goes, that its stores begin and end at.
+
+    There are several where the loop stores to several parts of a buffer.
+    """
+    op, body, root = loop_op(loop), body_of(loop), root_of(buffer, ())
+    index = body.arguments[0]
+    by_stride: dict[tuple[int, frozenset[tuple[Value, int]]], list[tuple[int, int]]] = {}
+    for access, ranges in _accesses(body, {}):
+        is_store = access.is_store and access_of(access.instruction) is not None
+        if not is_store or root_of(access.buffer, ()) is not root:
+            continue
+        element = element_of(access.buffer, access.indices)
+        outside = {x: c for x, c in element.terms.items() if x is not index and x not in ranges}
+        inside = {x: c for x, c in element.terms.items() if x in ranges}
+        stride = element.coefficient(index)
+        ends = _interval(IndexSum(element.constant, inside), access, ranges)
+        if stride > 0 and ends is not None:
+            by_stride.setdefault((stride, frozenset(outside.items())), []).append(ends)
+    found: list[LoopRows] = []
+    for (stride, terms), intervals in by_stride.items():
+        behind = None
+        for first, last in sorted(intervals):
+            if behind is None or last >= behind:
+                found.append(LoopRows(stride, IndexSum(first, dict(terms))))
+                behind = first + stride * op.step
+    return found
 
 
 @dataclass
@@ -93,6 +133,7 @@ class _Staging:
 
     def __post_init__(self) -> None:
         self.index = body_of(self.loop).arguments[0]
+        self.first_of_iteration = IndexSum(0, {self.index: self.rows.stride}).plus(self.rows.first)
         self.stores: list[tuple[BufferAccess, IndexSum]] = []
         """And the elements that they begin at, counted from the first one of the iteration."""
 
@@ -100,10 +141,10 @@ class _Staging:
         """An element, counted from the first one of the iteration; None where it does not move with the loop."""
         if element.coefficient(self.index) != self.rows.stride:
             return None
-        return element.plus(IndexSum(self.rows.first, {self.index: self.rows.stride}), -1)
+        return element.plus(self.first_of_iteration, -1)
 
     def find(self) -> None:
-        """Find the stores.  Raises: IllegalRewrite when something else touches the rows, or they are not filled."""
+        """Find them.  Raises: IllegalRewrite when something else touches the rows, or they are not filled."""
         written = np.zeros(self.size, np.bool_)
         for access, ranges in _accesses(body_of(self.loop), {}):
             if root_of(access.buffer, ()) is not self.root:
@@ -136,10 +177,10 @@ class _Staging:
         self, access: BufferAccess, element: IndexSum, ranges: Mapping[Value, Range]
     ) -> None:
         op = loop_op(self.loop)
-        first = self.rows.first + self.rows.stride * op.lower
+        first = self.rows.stride * op.lower
         behind = first + self.size * op.count
         around = {self.index: range_of(self.loop), **ranges}
-        ends = _interval(element, access, around)
+        ends = _interval(element.plus(self.rows.first, -1), access, around)
         if ends is None or (ends[1] >= first and ends[0] < behind):
             raise IllegalRewrite(f"a {access.instruction.op.name} may touch rows of the loop")
 
@@ -157,7 +198,7 @@ def _accesses(
             yield from _accesses(inner, {**ranges, inner.arguments[0]: range_of(one)})
 
 
-def _step(access: BufferAccess) -> int:
+def step_of(access: BufferAccess) -> int:
     """How many elements lie between lanes."""
     step = 0
     shape = buffer_of(access.instruction.op.name, access.buffer.type).shape
@@ -173,13 +214,13 @@ def _interval(
     found = interval_of(element, ranges)
     if found is None:
         return None
-    last = _step(access) * (access.touched - 1)
+    last = step_of(access) * (access.touched - 1)
     return found[0] + min(0, last), found[1] + max(0, last)
 
 
 def _elements(element: IndexSum, access: BufferAccess, ranges: Mapping[Value, Range]) -> Array:
     """All that is touched."""
-    found = element.constant + _step(access) * np.arange(access.touched)
+    found = element.constant + step_of(access) * np.arange(access.touched)
     for value, coefficient in element.terms.items():
         lower, step, extent = ranges[value]
         numbers = coefficient * (lower + step * np.arange(extent))
@@ -192,31 +233,15 @@ def _redirect(access: BufferAccess, relative: IndexSum, local: Value) -> None:
     maps, coordinates = maps_of([relative])
     store = access.instruction
     assert isinstance(store.op, StoreAt)
-    store.op = replace(store.op, indices=maps, steps=(_step(access),) if access.lanes else ())
+    store.op = replace(store.op, indices=maps, steps=(step_of(access),) if access.lanes else ())
     store.set_operands([store.operands[0], local, *coordinates])
 
 
-def _drop_fetches(block: Block, staging: _Staging) -> None:
-    """Leave out what fetches rows of the buffer, and the loops that did nothing else."""
-    kept: list[Instruction] = []
-    for one in block.instructions:
-        if one.regions:
-            inner = body_of(one)
-            length = len(inner.instructions)
-            _drop_fetches(inner, staging)
-            if length > len(inner.instructions) == 1 and not one.results:
-                inner.instructions[0].set_operands(())
-                continue
-        elif _is_fetch_of(one, staging):
-            one.set_operands(())
-            continue
-        kept.append(one)
-    block.instructions = kept
-
-
 def _is_fetch_of(one: Instruction, staging: _Staging) -> bool:
-    if not isinstance(one.op, PrefetchAt) or root_of(one.operands[0], ()) is not staging.root:
+    if root_of(one.operands[0], ()) is not staging.root:
         return False
     element = staging.relative(element_of(one.operands[0], indices_of(one)))
-    # of this iteration or the next one: other rows of the buffer may be as far apart
-    return element is not None and 0 <= element.constant < 2 * staging.size
+    # in front of these rows and behind them there may be others that move on as they do
+    return (
+        element is not None and 0 <= element.constant < staging.size * loop_op(staging.loop).count
+    )

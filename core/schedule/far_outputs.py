@@ -1,8 +1,8 @@
 """Finds results of which block groups write a few numbers of each row at a time, and that the second cache cannot hold.
 
 Who writes so waits for a line of memory at each store; the machine follows who goes through memory line by line, and
-not who comes back for another part of the same lines.  Rows that are filled in each block are written past the caches
-(`kernels/stage_stores`), if there are many; else the first writer of a block has the rows of the next one fetched.
+not who comes back for another part of the same lines.  So the first writer of a block has the rows of the next one
+fetched; where they are written past the caches (`stream_outputs`), that is left out again.
 """
 
 from __future__ import annotations

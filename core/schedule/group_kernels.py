@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import field
 from itertools import groupby
-from typing import Final
 
 from ..compute.bodies import base_of
 from ..compute.footprint import footprint
@@ -28,9 +26,7 @@ from ..errors import InternalError
 from ..ir import ALIGNMENT, Block, Builder, Instruction, Value
 from ..kernels.access_ops import buffer_of
 from ..kernels.build import KernelBuilder
-from ..kernels.errors import IllegalRewrite
 from ..kernels.indices import IndexSum
-from ..kernels.stage_stores import LoopRows, stage_stores
 from ..lazy_dataclass import dataclass
 from ..types import TensorType
 from .group import GroupedInstruction
@@ -49,12 +45,6 @@ from .shared_totals import (
     write_shared,
 )
 from .switches import is_enabled
-
-MOST_STAGED: Final = 16 * 1024
-"""Bytes of the rows of a block that are stored in the nearest cache first: half of it, where it is smallest."""
-
-LEAST_STREAMED: Final = 16 * 1024 * 1024
-"""Bytes of a tensor from which its rows are written past the caches: little would be there still when it is read."""
 
 
 def write_group(
@@ -279,8 +269,6 @@ class GroupWriter:
 
         if whole:
             carried = self._repeat(self.writers[0], 0, span.start, whole, block, carried, write)
-            if whole > block:
-                self._stage_stores(self.build.last)
         if whole < span.length:
             if self.grain:
                 self._make_rooms()
@@ -338,38 +326,22 @@ class GroupWriter:
             if base_of(operand) in self.group.rooms:
                 self.buffers[operand] = self.buffers[base_of(operand)]
 
-    def _stage_stores(self, loop: Instruction) -> None:
-        """Have blocks of rows that are filled column by column written from the nearest cache."""
-        if not is_enabled("stream"):
-            return
-        for buffer, rows in self._far_rows():
-            tensor = buffer_of("stageStores", buffer.type)
-            size = rows.stride * self.block * tensor.dtype.bytes
-            if tensor.bytes >= LEAST_STREAMED and ALIGNMENT < size <= MOST_STAGED:
-                with suppress(IllegalRewrite):
-                    stage_stores(loop, buffer, rows)
-
     def _fetch_ahead(self, start: IndexSum, block: int) -> None:
-        """Fetch the rows of the next block."""
+        """Fetch the rows of far outputs that the next block writes."""
         if not is_enabled("prefetch"):
             return
-        for buffer, rows in self._far_rows():
-            tensor = buffer_of("prefetchAt", buffer.type)
-            flat = self.build.reshape(buffer, TensorType((tensor.size,), tensor.dtype))
-            line = ALIGNMENT // tensor.dtype.bytes
-            with self.build.loop(rows.stride * block, step=line) as loop:
-                first = IndexSum(rows.first, {loop.index: 1})
-                self.build.prefetch(flat, first.plus(start.plus(block), rows.stride))
-
-    def _far_rows(self) -> Iterator[tuple[Value, LoopRows]]:
-        """The buffers of far outputs, and where their rows lie."""
         for writer in self.writers:
             op = writer.levels.op
             for number in self.far.get(writer.levels.instruction, ()):
-                written = op.outputs[number]
-                found = footprint(written.type.shape, written, op.extents, op.order[0])
-                assert found is not None and found.row is not None
-                yield writer.result(number), LoopRows(found.stride, found.row * found.stride)
+                buffer, written = writer.result(number), op.outputs[number]
+                rows = footprint(written.type.shape, written, op.extents, op.order[0])
+                assert rows is not None and rows.row is not None
+                tensor = buffer_of("prefetchAt", buffer.type)
+                flat = self.build.reshape(buffer, TensorType((tensor.size,), tensor.dtype))
+                line = ALIGNMENT // tensor.dtype.bytes
+                with self.build.loop(rows.stride * block, step=line) as loop:
+                    first = IndexSum(rows.row * rows.stride, {loop.index: 1})
+                    self.build.prefetch(flat, first.plus(start.plus(block), rows.stride))
 
 
 def _parts(values: Sequence[Value], like: Sequence[Sequence[object]]) -> list[list[Value]]:

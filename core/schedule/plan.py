@@ -11,7 +11,8 @@
    memory has it fetched ahead (`streams_ahead`).
 4. Write it all down as kernels and library ops; small kernels that follow each other become one
    (`small_kernels`), and what needs much room to work in comes early (`scratch_first`).
-5. Find a place for every buffer (`contraction`, `buffer_assignment`).
+5. Find a place for every buffer (`contraction`, `buffer_assignment`); large results that lie in no operand's place are
+   written past the caches (`stream_outputs`).
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
 that the block around them sets aside.
@@ -75,6 +76,7 @@ from .scan_kernels import write_scan_kernels
 from .scratch_first import order_by_scratch, shared_buffers
 from .small_kernels import merge_small_kernels
 from .sort_kernels import write_sort_kernels
+from .stream_outputs import stream_outputs
 from .streams_ahead import fetch_streams
 from .switches import is_enabled
 from .target import Target
@@ -206,6 +208,7 @@ def _schedule_block(
         uses_registers=uses_registers,
     )
     body.block.instructions = instructions
+    stream_outputs(instructions, plan.places, results.replaced)
     for instruction in instructions:
         places = [plan.places.get(result) for result in instruction.results]
         instruction.placement = Placement(

@@ -35,7 +35,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "rows": "nests over the same rows are one kernel, which visits each row once",
         "row-blocks": "products and the nests over their rows go together by blocks of rows",
         "prefetch": "rows are fetched to the nearest cache before they are needed",
-        "stream": "rows of large results that are filled column by column are written past the caches",
+        "stream": "large results that take little to compute, or are filled column by column, go past the caches",
         "packing": "large operands of products are copied side by side",
         "unroll": "several steps of the sums of products are written one after the other",
         "merge": "small kernels that follow each other are one, with what is between them in registers",

@@ -46,25 +46,28 @@ def write_stream(w: FunctionWriter, source: Register, target: Register, type: Te
     Such stores may come later than those behind them.  Whoever tells another thread of them has a locked instruction
     or a barrier in between, as the pool and the GIL do.
 
-    What is before the first line and behind the last one are vectors that overlap them.
+    What is before the first line and behind the last one goes by itself: a line of which a part is stored in the other
+    way has to come to the caches first, and leaves them again.
     """
     if type.bytes < 2 * ALIGNMENT:
         write_copy(w, source, target, type)
         return
-    align = type.dtype.bytes
-    line = memory_type(type.dtype).with_lanes(ALIGNMENT // align)
-    last = type.bytes - ALIGNMENT
-    # the lines begin up to one behind the first vector, so that what is no whole line may take two at the end
-    for place in sorted({0, last, last - ALIGNMENT if type.bytes % ALIGNMENT else last}):
-        moved = w.load(w.offset(source, place), line, align=align)
-        w.store(moved, w.offset(target, place), align=align)
-    before = w.and_(w.ptrtoint(target), constant(I64, ALIGNMENT - 1))
-    skipped = w.sub(constant(I64, ALIGNMENT), before)
-    from_there, first_line = (element_address(w, x, I8, skipped) for x in (source, target))
-    zero, step, end = (constant(I64, n) for n in (0, ALIGNMENT, last - last % ALIGNMENT))
-    with w.loop(zero, end, step, guarded=False) as loop:
-        moved = w.load(element_address(w, from_there, I8, loop.index), line, align=align)
-        to = element_address(w, first_line, I8, loop.index)
+    element = memory_type(type.dtype)
+    line = element.with_lanes(ALIGNMENT // type.dtype.bytes)
+    first, step, last = (constant(I64, n) for n in (0, type.dtype.bytes, type.bytes))
+    to_line = w.sub(constant(I64, ALIGNMENT), w.ptrtoint(target))
+    before = w.and_(to_line, constant(I64, ALIGNMENT - 1))
+    left = w.and_(w.sub(last, before), constant(I64, ALIGNMENT - 1))
+    behind = w.sub(last, left)
+    for begin, end in ((first, before), (behind, last)):
+        with w.loop(begin, end, step, most=ALIGNMENT // type.dtype.bytes) as loop:
+            moved = w.load(element_address(w, source, I8, loop.index), element, align=1)
+            w.store(moved, element_address(w, target, I8, loop.index), align=1)
+    lines = type.bytes // ALIGNMENT
+    with w.loop(before, behind, constant(I64, ALIGNMENT), guarded=False, most=lines) as loop:
+        there = element_address(w, source, I8, loop.index)
+        moved = w.load(there, line, align=type.dtype.bytes)
+        to = element_address(w, target, I8, loop.index)
         w.store(moved, to, align=ALIGNMENT, nontemporal=True)
 
 

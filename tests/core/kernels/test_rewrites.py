@@ -39,7 +39,7 @@ from nnkit.core.kernels.parallelise import parallelise
 from nnkit.core.kernels.prefetch import fetch_ahead, fetch_before_loops
 from nnkit.core.kernels.promote import promote
 from nnkit.core.kernels.split import peel, split, split_balanced
-from nnkit.core.kernels.stage_stores import LoopRows, stage_stores
+from nnkit.core.kernels.stage_stores import LoopRows, stage_stores, stored_rows
 from nnkit.core.kernels.unroll import unroll, unroll_and_jam
 from nnkit.core.kernels.vectorise import vectorise
 from nnkit.core.text import parse_module, print_module
@@ -116,7 +116,7 @@ def _pack(rng: Random, block: Block, loop: Instruction) -> None:
 
 
 def _stage_stores(rng: Random, block: Block, loop: Instruction) -> None:
-    """Fill rows of a buffer of the kernel elsewhere: those from the least element on that an iteration stores to."""
+    """Fill rows of a buffer of the kernel elsewhere: those it stores, or from the element on that a store is at."""
     body = body_of(loop)
     stores = [a for one in inside(body) if (a := access_of(one)) is not None and a.is_store]
     moving = [
@@ -128,9 +128,14 @@ def _stage_stores(rng: Random, block: Block, loop: Instruction) -> None:
     if not moving:
         raise IllegalRewrite("nothing is stored elsewhere in each iteration")
     buffer, element = rng.choice(moving)
-    stride = element.coefficient(body.arguments[0])
-    first = rng.choice([e.constant for x, e in moving if root_of(x, ()) is root_of(buffer, ())])
-    stage_stores(loop, buffer, LoopRows(stride, first))
+    found = stored_rows(loop, buffer)
+    if found and rng.random() < 0.7:
+        rows = rng.choice(found)
+    else:
+        stride = element.coefficient(body.arguments[0])
+        same = [e.constant for x, e in moving if root_of(x, ()) is root_of(buffer, ())]
+        rows = LoopRows(stride, IndexSum(rng.choice(same), {}))
+    stage_stores(loop, buffer, rows)
 
 
 def _made(block: Block) -> set[Value]:

@@ -63,7 +63,7 @@ def results(build: KernelBuilder) -> Any:
 @pytest.mark.parametrize("shape", [(ROWS * COLUMNS,), (ROWS, COLUMNS)])
 def test_columns_are_written_as_rows(shape: tuple[int, ...]) -> None:
     build, loop = built(lambda b: columns(b, shape if len(shape) > 1 else ()), *shape)
-    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, 0))
+    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, IndexSum(0, {})))
     found, text = results(build)
     assert np.array_equal(np.ravel(found), np.repeat(np.arange(ROWS), COLUMNS))
     assert text.count("streamInto") == 1 and f"allocateLocal <{BLOCK * COLUMNS} x f64>" in text
@@ -83,7 +83,7 @@ def test_what_lies_beside_the_rows_stays() -> None:
         return loop
 
     build, loop = built(write, ROWS + ROWS * COLUMNS)
-    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, ROWS))
+    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, IndexSum(ROWS, {})))
     found, _ = results(build)
     numbers = np.arange(ROWS)
     assert np.array_equal(np.ravel(found), np.concatenate([numbers, np.repeat(numbers, COLUMNS)]))
@@ -101,7 +101,7 @@ def test_fetches_of_what_is_written_are_left_out() -> None:
         return loop
 
     build, loop = built(write, ROWS * COLUMNS)
-    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, 0))
+    stage_stores(loop, build.outputs[0], LoopRows(COLUMNS, IndexSum(0, {})))
     assert not any(isinstance(one.op, PrefetchAt) for one in inside(build.block))
     assert sum(isinstance(one.op, StreamInto) for one in inside(build.block)) == 1
     results(build)
@@ -129,11 +129,15 @@ def with_a_fill(build: KernelBuilder) -> Instruction:
 @pytest.mark.parametrize(
     ("write", "rows", "why"),
     [
-        (lambda b: columns(b, count=COLUMNS - 1), LoopRows(COLUMNS, 0), "does not fill its rows"),
-        (columns, LoopRows(COLUMNS, 1), "may touch rows of the loop"),
-        (columns, LoopRows(COLUMNS - 1, 0), "may touch rows of the loop"),
-        (with_a_load, LoopRows(COLUMNS, 0), "may touch rows of the loop"),
-        (with_a_fill, LoopRows(COLUMNS, 0), "touches all of the buffer"),
+        (
+            lambda b: columns(b, count=COLUMNS - 1),
+            LoopRows(COLUMNS, IndexSum(0, {})),
+            "does not fill its rows",
+        ),
+        (columns, LoopRows(COLUMNS, IndexSum(1, {})), "may touch rows of the loop"),
+        (columns, LoopRows(COLUMNS - 1, IndexSum(0, {})), "may touch rows of the loop"),
+        (with_a_load, LoopRows(COLUMNS, IndexSum(0, {})), "may touch rows of the loop"),
+        (with_a_fill, LoopRows(COLUMNS, IndexSum(0, {})), "touches all of the buffer"),
     ],
 )
 def test_refused(write: Callable[[KernelBuilder], Instruction], rows: LoopRows, why: str) -> None:
