@@ -138,6 +138,14 @@ def block(batch: int, length: int, width: int) -> Callable[[np.random.Generator]
     return make
 
 
+def line(n: int) -> Callable[[np.random.Generator], Arrays]:
+    return lambda rng: {"x": normal(rng, n), "y": normal(rng, n)}
+
+
+def square(n: int) -> Callable[[np.random.Generator], Arrays]:
+    return lambda rng: {"x": normal(rng, n, n)}
+
+
 def product(n: int) -> Callable[[np.random.Generator], Arrays]:
     return lambda rng: {"a": normal(rng, n, n), "b": normal(rng, n, n)}
 
@@ -320,6 +328,26 @@ PRODUCTS: Final = (
     *(_product(n, 2) for n in (256, 512, 1024)),
 )
 
+MEMORY: Final = (
+    Problem(
+        "line",
+        "1.5 x + y, 2²³ f32",
+        line(2**23),
+        Work(2.0 * 2**23, 8.0 * 2**23, 4.0 * 2**23),
+        group="memory",
+        target=1.0,
+    ),
+    Problem(
+        "symmetric",
+        "(x + xᵀ) / 2, 2048×2048 f32",
+        square(2048),
+        Work(2.0 * 2**22, 4.0 * 2**22, 4.0 * 2**22),
+        group="memory",
+        target=1.0,
+    ),
+)
+"""Little is computed of much memory."""
+
 LARGER: Final = (
     _block(8, 64, 128, quick=True),
     _block(8, 128, 256),
@@ -332,4 +360,4 @@ LARGER: Final = (
     _perceptron(4096, 8, 32),
 )
 
-PROBLEMS: Final = (*TABLE, *PRODUCTS, *LARGER)
+PROBLEMS: Final = (*TABLE, *PRODUCTS, *LARGER, *MEMORY)

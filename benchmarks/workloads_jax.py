@@ -82,6 +82,15 @@ def build_product(data: Arrays, mode: str) -> Call:
     return waiting(jax.jit(lambda a, b: (a @ b,)), a, b)
 
 
+def build_line(data: Arrays, mode: str) -> Call:
+    x, y = jnp.asarray(data["x"]), jnp.asarray(data["y"])
+    return waiting(jax.jit(lambda x, y: (1.5 * x + y,)), x, y)
+
+
+def build_symmetric(data: Arrays, mode: str) -> Call:
+    return waiting(jax.jit(lambda x: (0.5 * (x + x.T),)), jnp.asarray(data["x"]))
+
+
 def build_runge_kutta(data: Arrays, mode: str) -> Call:
     def one(_: Any, pair: Any) -> Any:
         a, y = pair
@@ -164,6 +173,8 @@ BUILDERS = {
     "attention": build_attention,
     "block": build_block,
     "product": build_product,
+    "line": build_line,
+    "symmetric": build_symmetric,
     "runge-kutta": build_runge_kutta,
     "mixture": build_mixture,
 }

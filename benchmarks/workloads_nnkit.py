@@ -155,6 +155,24 @@ def build_product(data: Arrays, mode: str) -> Call:
     return lambda: (product(a, b),)
 
 
+def build_line(data: Arrays, mode: str) -> Call:
+    @nk.staged
+    def line(x: Rep[Tensor1D[f32]], y: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+        return 1.5 * x + y
+
+    x, y = Tensor1D(data["x"], f32), Tensor1D(data["y"], f32)
+    return lambda: (line(x, y),)
+
+
+def build_symmetric(data: Arrays, mode: str) -> Call:
+    @nk.staged
+    def symmetric(x: Rep[Matrix]) -> Rep[Matrix]:
+        return 0.5 * (x + x.T)
+
+    x = Tensor2D(data["x"], f32)
+    return lambda: (symmetric(x),)
+
+
 def build_runge_kutta(data: Arrays, mode: str) -> Call:
     slope = nk.gradient(of=looped(STEPS), wrt=(0, 1))
     a, y = Tensor2D(data["a"]), Tensor1D(data["y"])
@@ -232,6 +250,8 @@ BUILD = {
     "attention": build_attention,
     "block": build_block,
     "product": build_product,
+    "line": build_line,
+    "symmetric": build_symmetric,
     "runge-kutta": build_runge_kutta,
     "mixture": build_mixture,
 }

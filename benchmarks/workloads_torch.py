@@ -106,6 +106,15 @@ def build_product(data: Arrays, mode: str) -> Call:
     return without_gradient(mode, lambda a, b: (a @ b,), tensor(data["a"]), tensor(data["b"]))
 
 
+def build_line(data: Arrays, mode: str) -> Call:
+    x, y = tensor(data["x"]), tensor(data["y"])
+    return without_gradient(mode, lambda x, y: (torch.add(y, x, alpha=1.5),), x, y)
+
+
+def build_symmetric(data: Arrays, mode: str) -> Call:
+    return without_gradient(mode, lambda x: (0.5 * (x + x.T),), tensor(data["x"]))
+
+
 def build_runge_kutta(data: Arrays, mode: str) -> Call:
     def f(a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         for _ in range(STEPS):
@@ -218,6 +227,8 @@ BUILD = {
     "attention": build_attention,
     "block": build_block,
     "product": build_product,
+    "line": build_line,
+    "symmetric": build_symmetric,
     "runge-kutta": build_runge_kutta,
     "mixture": build_mixture,
 }

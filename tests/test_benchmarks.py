@@ -162,6 +162,8 @@ TINY: dict[str, Callable[[np.random.Generator], problems.Arrays]] = {
     "attention": problems.attention(2, 3, 8),
     "block": problems.block(2, 3, 8),
     "product": problems.product(5),
+    "line": problems.line(7),
+    "symmetric": problems.square(5),
     "mixture": problems.mixture(4, 2, 3),
 }
 
@@ -184,6 +186,10 @@ def test_our_programs_compute_what_their_titles_say() -> None:
     np.testing.assert_allclose(
         found["product"][0], drawn["product"]["a"] @ drawn["product"]["b"], rtol=1e-4
     )
+    x, y = drawn["line"]["x"], drawn["line"]["y"]
+    np.testing.assert_allclose(found["line"][0], 1.5 * x + y, rtol=1e-5, atol=1e-6)
+    x = drawn["symmetric"]["x"]
+    np.testing.assert_allclose(found["symmetric"][0], (x + x.T) / 2, rtol=1e-6)
     x = drawn["gelu"]["x"].astype(float)
     gelu = 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
     np.testing.assert_allclose(found["gelu"][0], gelu.sum(), rtol=1e-5)

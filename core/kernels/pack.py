@@ -6,7 +6,7 @@ other; and columns have to be turned before they are vectors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from ..ir.builder import Builder
@@ -72,8 +72,7 @@ def read_packed(block: Block, panel: Panel, packed: Value) -> Sequence[IndexSum]
     ]
     if not loads:
         return None
-    for access in loads:
-        _redirect(access, panel, packed)
+    redirect(loads, panel, packed)
     matrix = panel.row_axis, panel.column_axis
     return [index for axis, index in enumerate(loads[0].indices) if axis not in matrix]
 
@@ -110,16 +109,17 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
+def redirect(loads: Iterable[BufferAccess], panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
-    row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
-    row, column = row.plus(panel.first_row, -1), column.plus(panel.start, -1)
-    maps, coordinates = maps_of([_place(panel, row, column)])
-    along = (panel.row_axis, panel.stride), (panel.column_axis, 1)
-    step = sum(access.steps[axis] * far for axis, far in along) if access.lanes else 0
-    old = access.instruction
-    old.op = LoadAt(maps, access.lanes, (step,) if access.lanes else ())
-    old.set_operands([packed, *coordinates])
+    for access in loads:
+        row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
+        row, column = row.plus(panel.first_row, -1), column.plus(panel.start, -1)
+        maps, coordinates = maps_of([_place(panel, row, column)])
+        along = (panel.row_axis, panel.stride), (panel.column_axis, 1)
+        step = sum(access.steps[axis] * far for axis, far in along) if access.lanes else 0
+        old = access.instruction
+        old.op = LoadAt(maps, access.lanes, (step,) if access.lanes else ())
+        old.set_operands([packed, *coordinates])
 
 
 def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum]) -> None:

@@ -23,6 +23,7 @@ from .ops import Loops
 from .shared_loops import is_parallel, nanoseconds_of, points_of_block
 from .shared_totals import blocks_of, carries_own_totals, write_in_blocks
 from .target import Target
+from .turned_reads import turn_reads
 
 
 def write_nest_kernels(
@@ -84,6 +85,9 @@ def _written(instruction: Instruction, loops: Loops, target: Target) -> GroupedI
         write_in_blocks(writer, blocks)
     places = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
     streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in places)]
+    for buffer in dict.fromkeys(streams[number] for number in loops.turned):
+        if buffer is not None:
+            turn_reads(build.block, buffer, loops.lanes)
     fetch_ahead(build.block, {x: far for n, far in loops.fetch if (x := streams[n]) is not None})
     pairs = [
         (number, result.index)
@@ -104,4 +108,6 @@ def _grain(loops: Loops, nanoseconds: float) -> int:
     if outer is None or not is_parallel(loops, outer):
         return 0
     unit = loops.lanes if outer == loops.vector else 1
+    if loops.turned:
+        unit = loops.blocks[loops.order.index(outer)] or unit
     return points_of_block(loops.extents[outer], unit, nanoseconds)

@@ -48,7 +48,7 @@ class Loops(Nest):
     buffers beside them.
 
     The vector loop fetches what it will `fetch`: of (operand, elements), or of a result, which are counted behind the
-    operands, what it comes to so many elements later.
+    operands, what it comes to so many elements later.  Operands that are `turned` are read by squares (`turned_reads`).
     """
 
     order: tuple[int, ...] = ()
@@ -59,6 +59,7 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     fetch: tuple[tuple[int, int], ...] = ()
+    turned: tuple[int, ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes

@@ -80,6 +80,7 @@ from .stream_outputs import stream_outputs
 from .streams_ahead import fetch_streams
 from .switches import is_enabled
 from .target import Target
+from .turned_reads import block_turned_reads
 from .wide_vectors import widen_vectors
 
 
@@ -188,7 +189,7 @@ def _schedule_block(
         for i in body.block.instructions
     ]
     steps = fold_row_groups(group_in_blocks(group_nests(steps, target), target))
-    steps = fetch_streams(widen_vectors(steps, target), target)
+    steps = fetch_streams(widen_vectors(block_turned_reads(steps, target), target), target)
     contracted = contract(steps)
     far = far_outputs(steps, contracted, target)
     steps = merge_small_kernels(write_nest_kernels(steps, target, contracted, far), target)

@@ -54,7 +54,7 @@ def widen_vectors(steps: Sequence[GroupedInstruction], target: Target) -> list[G
 def _widened(step: GroupedInstruction, target: Target) -> GroupedInstruction:
     instruction, loops = step.instruction, step.loops
     nest = instruction.op
-    if loops is None or not isinstance(nest, Nest):
+    if loops is None or loops.turned or not isinstance(nest, Nest):
         return step
     registers = _registers(instruction, nest, target)
     lanes = full_lanes(instruction, nest, target)
