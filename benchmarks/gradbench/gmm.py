@@ -71,13 +71,13 @@ def objective(p: Mixture, x: Matrix, prior: Wishart, places: Tensor2D[i64]) -> f
 def prepare(given: Json) -> tuple[Mixture, Matrix, Wishart, Tensor2D[i64]]:
     k, d = given["k"], given["d"]
     p = Mixture(
-        Tensor1D(np.asarray(given["alpha"], np.float64)),
-        Tensor2D(np.asarray(given["mu"], np.float64)),
-        Tensor2D(np.asarray(given["q"], np.float64)),
-        Tensor2D(np.asarray(given["l"], np.float64).reshape(k, d * (d - 1) // 2)),
+        Tensor1D(np.array(given["alpha"], np.float64)),
+        Tensor2D(np.array(given["mu"], np.float64)),
+        Tensor2D(np.array(given["q"], np.float64)),
+        Tensor2D(np.array(given["l"], np.float64).reshape(k, d * (d - 1) // 2)),
     )
     prior = Wishart(nk.f64(given["gamma"]), nk.f64(given["m"]))
-    x = np.asarray(given["x"], np.float64).reshape(given["n"], d)
+    x = np.array(given["x"], np.float64).reshape(given["n"], d)
     return p, Tensor2D(x), prior, Tensor2D(entries_of_triangle(d))
 
 

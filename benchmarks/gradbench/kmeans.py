@@ -46,7 +46,7 @@ def direction(points: Rep[Matrix], centroids: Rep[Matrix]) -> Rep[Matrix]:
 
 
 def prepare(given: Json) -> tuple[Matrix, Matrix]:
-    points, centroids = (np.asarray(given[name], np.float64) for name in ("points", "centroids"))
+    points, centroids = (np.array(given[name], np.float64) for name in ("points", "centroids"))
     return Tensor2D(points), Tensor2D(centroids)
 
 

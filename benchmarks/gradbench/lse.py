@@ -20,7 +20,7 @@ softmax = nk.gradient(of=logsumexp, wrt=0)
 
 
 def prepare(given: Json) -> tuple[Tensor1D[f64]]:
-    return (Tensor1D(np.asarray(given["x"], np.float64)),)
+    return (Tensor1D(np.array(given["x"], np.float64)),)
 
 
 FUNCTIONS = {

@@ -67,7 +67,7 @@ def jacobian(main: Matrix, extra: Matrix, state: Matrix, sequence: Matrix) -> tu
 
 def prepare(given: Json) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     names = ("main_params", "extra_params", "state", "sequence")
-    main, extra, state, sequence = (np.asarray(given[name], np.float64) for name in names)
+    main, extra, state, sequence = (np.array(given[name], np.float64) for name in names)
     return Tensor2D(main), Tensor2D(extra), Tensor2D(state), Tensor2D(sequence)
 
 

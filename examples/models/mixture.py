@@ -14,7 +14,7 @@ def sample(rng: np.random.Generator, count: int) -> Tensor2D[f64]:
     centers = np.array([[0.0, 0.0], [5.0, 1.0], [1.0, 5.0], [6.0, 6.0]])
     scales = np.array([[1.0, 0.5], [0.5, 1.0], [0.8, 0.8], [0.4, 1.2]])
     which = rng.integers(CLUSTERS, size=count)
-    return Tensor2D(rng.normal(centers[which], scales[which]))
+    return Tensor2D(rng.normal(centers[which], scales[which]), f64)
 
 
 def k_means(x: Matrix, centers: Matrix) -> Matrix:

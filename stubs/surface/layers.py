@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,9 +56,8 @@ def _declaration(node: ast.stmt, exported: list[str]) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef) -> Iterator[str]:
-    bare = ast.FunctionDef(
-        node.name, node.args, [ast.Expr(ast.Constant(...))], node.decorator_list, node.returns
-    )
+    bare = copy.copy(node)
+    bare.body = [ast.Expr(ast.Constant(...))]
     *decorators, head, _ = ast.unparse(ast.fix_missing_locations(bare)).strip().splitlines()
     yield from decorators
     yield f"{head} ..."
