@@ -16,6 +16,7 @@ from ..kernels.prefetch import fetch_ahead
 from .cuts import plan_cuts
 from .group import GroupedInstruction
 from .group_kernels import write_group
+from .jam_rows import jam_rows
 from .live_ranges import may_overwrite
 from .nest_levels import NestLevels
 from .nest_writer import NestLoopWriter
@@ -83,6 +84,7 @@ def _written(instruction: Instruction, loops: Loops, target: Target) -> GroupedI
         writer.write()
     else:
         write_in_blocks(writer, blocks)
+    jam_rows(build.block, instruction, loops, target)
     places = [k if w.within is None else w.within for k, w in enumerate(loops.outputs)]
     streams = [*map(buffers.get, instruction.operands), *(build.outputs[k] for k in places)]
     for buffer in dict.fromkeys(streams[number] for number in loops.turned):

@@ -26,6 +26,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "long-rows": "rows that are too long for that are split",
         "fma": "products are one instruction with their sum, and compared with zero where that matters",
         "wide": "vectors are several registers where much is computed of an element",
+        "jam": "sums along rows that all read one large tensor go side by side",
         "turn": "what is read the other way round is turned by squares, a few rows at a time",
         "cuts": "loops of kernels are cut where masks change",
         "kernels": "matrix products are tiles of registers, and not nests",
