@@ -109,8 +109,10 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return found
 
 
-def redirect(loads: Iterable[BufferAccess], panel: Panel, packed: Value) -> None:
-    """Load the same from where it is packed."""
+def redirect(
+    loads: Iterable[BufferAccess], panel: Panel, packed: Value, *, masked: bool = False
+) -> None:
+    """Load the same from where it is packed, in all lanes unless it is `masked`: rows fill whole vectors there."""
     for access in loads:
         row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
         row, column = row.plus(panel.first_row, -1), column.plus(panel.start, -1)
@@ -118,7 +120,8 @@ def redirect(loads: Iterable[BufferAccess], panel: Panel, packed: Value) -> None
         along = (panel.row_axis, panel.stride), (panel.column_axis, 1)
         step = sum(access.steps[axis] * far for axis, far in along) if access.lanes else 0
         old = access.instruction
-        old.op = LoadAt(maps, access.lanes, (step,) if access.lanes else ())
+        active = access.touched if masked and access.touched < access.lanes else 0
+        old.op = LoadAt(maps, access.lanes, (step,) if access.lanes else (), active)
         old.set_operands([packed, *coordinates])
 
 

@@ -174,7 +174,8 @@ def _turn(body: Block, buffer: Value, lanes: int, row: Value) -> None:
         b = Builder(Block())
         dtype = buffer_of("turn", buffer.type).dtype
         turned = b.emit(AllocateLocal(TensorType((rows.size * stride,), dtype)))
-        redirect([read.access for read in reads], panel, turned)
+        # behind those of a vector that is shifted lies another row, or nothing
+        redirect([read.access for read in reads], panel, turned, masked=True)
         write_panel(b, panel, turned, reads[0].others)
         body.instructions[:0] = b.block.instructions
 

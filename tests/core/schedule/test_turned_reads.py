@@ -110,6 +110,14 @@ def _halves(b: Builder, x: Value) -> Value:
     return b.emit(Add(), turned(b, first), turned(b, second))
 
 
+def _shifted(b: Builder, x: Value) -> Value:
+    """Of one buffer, along the columns that are turned together."""
+    rows, columns = x.tensor.shape
+    first = b.emit(Slice((0, 0), (rows - 3, columns)), x)
+    second = b.emit(Slice((3, 0), (rows, columns)), x)
+    return b.emit(Add(), turned(b, first), turned(b, second))
+
+
 def _wider(b: Builder, x: Value, y: Value) -> Value:
     return b.emit(Multiply(), b.emit(DataTypeCast(F64), turned(b, x)), y)
 
@@ -142,6 +150,7 @@ def f64(*shape: int) -> TensorType:
         (_last_first, (f32(35, 3, 40),)),
         (_parts, (f32(60, 45),)),
         (_halves, (f32(161, 45),)),
+        (_shifted, (f32(44, 45),)),
         (_wider, (f32(50, 40), f64(40, 50))),
     ],
 )
@@ -183,7 +192,7 @@ def test_random_sizes() -> None:
     for _ in range(60):
         shape = rng.randint(8, 90), rng.randint(8, 90)
         target = rng.choice([WIDE, NARROW, replace(WIDE, vector_bytes=32)])
-        build = rng.choice([_doubled, _parts])
+        build = rng.choice([_doubled, _parts, _shifted])
         before = module_of(build, TensorType(shape, rng.choice([F64, I64])))
         arguments = arguments_for(before)
         expected = results(before, arguments)
