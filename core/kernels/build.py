@@ -163,11 +163,6 @@ class KernelBuilder:
         made.results = made.loop.results
         around.instructions.append(made.loop)
 
-    @property
-    def last(self) -> Instruction:
-        """What was appended last, where the last open loop is."""
-        return self._builder.block.instructions[-1]
-
     def append(self, instructions: Iterable[Instruction]) -> None:
         """Append instructions that have been made elsewhere."""
         self._builder.block.instructions += instructions

@@ -7,8 +7,8 @@
    left, axes are joined that are walked through as one (`collapse`), and long rows split (`long_rows`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`), or blocks of it (`block_groups`).
-   What is alone and computes much takes several registers for a vector (`wide_vectors`), and what goes through much
-   memory has it fetched ahead (`streams_ahead`).
+   What is alone reads transposed operands by squares (`turned_reads`), takes several registers for a vector if it
+   computes much (`wide_vectors`), and if it goes through much memory has that fetched ahead (`streams_ahead`).
 4. Write it all down as kernels and library ops; small kernels that follow each other become one
    (`small_kernels`), and what needs much room to work in comes early (`scratch_first`).
 5. Find a place for every buffer (`contraction`, `buffer_assignment`); large results that lie in no operand's place are
