@@ -68,11 +68,11 @@ def stream_outputs(
             continue
         block = instruction.regions[0].entry
         inputs = block.arguments[: len(instruction.operands)]
-        lie = [known.get(base_of(x)) for x in instruction.operands]
+        where = [known.get(base_of(x)) for x in instruction.operands]
         read = sum(x.tensor.bytes for x in instruction.operands)
-        for result, buffer in zip(instruction.results, block.arguments[len(lie) :], strict=False):
+        for result, buffer in zip(instruction.results, block.arguments[len(where) :], strict=False):
             size = result.tensor.bytes
-            there = [x for x, place in zip(inputs, lie, strict=True) if place == known[result]]
+            there = [x for x, place in zip(inputs, where, strict=True) if place == known[result]]
             if size >= LEAST_STREAMED and not any(_is_read(block, x) for x in there):
                 _Stream(buffer, reads_as_much=read >= size).write(block, {})
 

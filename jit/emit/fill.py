@@ -53,20 +53,21 @@ def write_stream(w: FunctionWriter, source: Register, target: Register, type: Te
         write_copy(w, source, target, type)
         return
     element = memory_type(type.dtype)
-    line = element.with_lanes(ALIGNMENT // type.dtype.bytes)
-    first, step, last = (constant(I64, n) for n in (0, type.dtype.bytes, type.bytes))
+    align = type.dtype.bytes
+    line = element.with_lanes(ALIGNMENT // align)
+    first, step, last = (constant(I64, n) for n in (0, align, type.bytes))
     to_line = w.sub(constant(I64, ALIGNMENT), w.ptrtoint(target))
     before = w.and_(to_line, constant(I64, ALIGNMENT - 1))
     left = w.and_(w.sub(last, before), constant(I64, ALIGNMENT - 1))
     behind = w.sub(last, left)
     for begin, end in ((first, before), (behind, last)):
-        with w.loop(begin, end, step, most=ALIGNMENT // type.dtype.bytes) as loop:
-            moved = w.load(element_address(w, source, I8, loop.index), element, align=1)
-            w.store(moved, element_address(w, target, I8, loop.index), align=1)
+        with w.loop(begin, end, step, most=ALIGNMENT // align) as loop:
+            moved = w.load(element_address(w, source, I8, loop.index), element, align=align)
+            w.store(moved, element_address(w, target, I8, loop.index), align=align)
     lines = type.bytes // ALIGNMENT
     with w.loop(before, behind, constant(I64, ALIGNMENT), guarded=False, most=lines) as loop:
         there = element_address(w, source, I8, loop.index)
-        moved = w.load(there, line, align=type.dtype.bytes)
+        moved = w.load(there, line, align=align)
         to = element_address(w, target, I8, loop.index)
         w.store(moved, to, align=ALIGNMENT, nontemporal=True)
 

@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 
 from nnkit.core.ir import Builder, Instruction, Value
-from nnkit.core.kernels.indices import access_of
-from nnkit.core.kernels.loops import inside, is_loop, loop_op
-from nnkit.core.kernels.ops import Kernel
+from nnkit.core.kernels.loops import is_loop, loop_op
 from nnkit.core.ops import Combinator, Dot, Exp, Multiply, Reduce
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F64, TensorType
-from nnkit.core.verify import verify
-from tests.core.compute.building import arguments_for, f32, fused, module_of, results
+from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.rows import each
+
+from .checked import kernels_in
 
 TARGET = Target(vector_bytes=64, registers=32, fma=True, l1_bytes=4096)
 
@@ -48,12 +45,12 @@ def _alone(b: Builder, a: Value, x: Value) -> Value:
     return b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Multiply(), a, a))
 
 
-def _jammed(kernel: Instruction) -> int:
+def _jammed(kernels: list[Instruction]) -> int:
     """How many rows the loops over rows have side by side, at most."""
-    body = kernel.regions[0].entry
-    steps = [loop_op(one).step for one in body.instructions if is_loop(one)]
-    loads = [a for one in inside(body) if (a := access_of(one)) is not None and not a.is_store]
-    return max(steps, default=1) if loads else 0
+    loops = [
+        one for kernel in kernels for one in filter(is_loop, kernel.regions[0].entry.instructions)
+    ]
+    return max(loop_op(one).step for one in loops)
 
 
 @each(
@@ -79,17 +76,13 @@ def test_rows_side_by_side(
 ) -> None:
     before = module_of(build, *types)
     arguments = arguments_for(before)
-    found = []
+    found = [results(before, arguments)]
     for disabled in ("", "jam"):
         monkeypatch.setenv("NNKIT_DISABLE", disabled)
         module = fused(module_of(build, *types))
-        schedule(module, target)
-        verify(module)
-        text = print_module(module)
-        assert print_module(parse_module(text)) == text
-        instructions = module.functions["main"].entry.instructions
-        jammed = max(_jammed(one) for one in instructions if isinstance(one.op, Kernel))
-        assert jammed == (1 if disabled else rows)
+        assert _jammed(kernels_in(module, target)) == (1 if disabled else rows)
         found.append(results(module, arguments))
-    for x, y in zip(*found, strict=True):
-        assert np.array_equal(x, y)  # to the bit: each row is summed as before
+    expected, jammed, plain = found
+    assert_close(expected, jammed)
+    for x, y in zip(jammed, plain, strict=True):
+        assert np.array_equal(x, y)  # each row is summed as before

@@ -11,9 +11,6 @@ import pytest
 
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
-from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.dependence import dependence
-from nnkit.core.kernels.loops import inside, is_loop, loop_op
 from nnkit.core.kernels.ops import Kernel, Loop
 from nnkit.core.ops import (
     Bounds,
@@ -27,11 +24,11 @@ from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import I64, TensorType
-from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.core.schedule.row_programs import RowProgram
 from tests.rows import each
 
+from .checked import kernels_in
 from .nest_kinds import KINDS, Build, total
 
 TARGETS = (
@@ -40,23 +37,6 @@ TARGETS = (
     Target(vector_bytes=16),
     Target(vector_bytes=4),
 )
-
-
-def kernels_in(module: Module, target: Target) -> list[Instruction]:
-    """The kernels of a module that is scheduled here: they print, parse, and stay inside of their buffers.
-
-    What threads share is independent.
-    """
-    schedule(module, target)
-    verify(module)
-    text = print_module(module)
-    assert print_module(parse_module(text)) == text
-    found = [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
-    for kernel in found:
-        assert not list(accesses_outside(kernel.regions[0].entry))
-        for loop in inside(kernel.regions[0].entry):
-            assert not is_loop(loop) or not loop_op(loop).grain or dependence(loop) is None
-    return found
 
 
 def nests_in(module: Module) -> list[Instruction]:

@@ -7,21 +7,17 @@ from functools import partial
 
 import pytest
 
-from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ir import Block, Builder, Module, Value
 from nnkit.core.kernels.access_ops import PrefetchAt, StreamInto
-from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.dependence import dependence
-from nnkit.core.kernels.loops import inside, is_loop, loop_op
-from nnkit.core.kernels.ops import Kernel
+from nnkit.core.kernels.loops import inside
 from nnkit.core.ops import Add, Combinator, Exp, Multiply, Reduce, Subtract
 from nnkit.core.schedule import stream_outputs
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import TensorType
-from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.rows import each
+
+from .checked import kernels_in
 
 TARGET = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=1 << 12)
 
@@ -33,28 +29,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_outputs, "_STAGED", 256)
 
 
-def _scheduled(build: Callable[..., object], *types: TensorType) -> Module:
-    module = module_of(build, *types)
-    schedule(fused(module), TARGET)
-    verify(module)
-    text = print_module(module)
-    assert print_module(parse_module(text)) == text
-    for kernel in module.functions["main"].entry.instructions:
-        if isinstance(kernel.op, Kernel):
-            body = kernel.regions[0].entry
-            assert not list(accesses_outside(body))
-            for loop in filter(is_loop, inside(body)):
-                assert not loop_op(loop).grain or dependence(loop) is None
-    return module
+def _scheduled(build: Callable[..., object], *types: TensorType) -> tuple[Module, list[Block]]:
+    """A module, and the bodies of its kernels."""
+    module = fused(module_of(build, *types))
+    return module, [kernel.regions[0].entry for kernel in kernels_in(module, TARGET)]
 
 
-def _streams(module: Module) -> list[int]:
+def _streams(bodies: list[Block]) -> list[int]:
     """How many loops of each kernel copy what they made."""
-    kernels = [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
-    return [
-        sum(isinstance(one.op, StreamInto) for one in inside(kernel.regions[0].entry))
-        for kernel in kernels
-    ]
+    return [sum(isinstance(one.op, StreamInto) for one in inside(body)) for body in bodies]
 
 
 def _line(b: Builder, x: Value, y: Value) -> Value:
@@ -107,15 +90,15 @@ def test_which_results_are_streamed(
     before = module_of(build, *types)
     arguments = arguments_for(before)
     expected = results(before, arguments)
-    module = _scheduled(build, *types)
-    assert _streams(module) == streams
+    module, bodies = _scheduled(build, *types)
+    assert _streams(bodies) == streams
     assert_close(expected, results(module, arguments))
 
 
 def test_what_is_staged_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetches() -> int:
-        kernel = _scheduled(_line, f32(5120), f32(5120)).functions["main"].entry.instructions[0]
-        return sum(isinstance(one.op, PrefetchAt) for one in inside(kernel.regions[0].entry))
+        _, (body,) = _scheduled(_line, f32(5120), f32(5120))
+        return sum(isinstance(one.op, PrefetchAt) for one in inside(body))
 
     assert fetches() == 0
     monkeypatch.setenv("NNKIT_DISABLE", "stream")
@@ -123,6 +106,6 @@ def test_what_is_staged_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_lies_where_an_operand_did_is_not_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _streams(_scheduled(_shifted, f32(5003)))[-1] == 0
+    assert _streams(_scheduled(_shifted, f32(5003))[1])[-1] == 0
     monkeypatch.setenv("NNKIT_DISABLE", "in-place")
-    assert _streams(_scheduled(_shifted, f32(5003)))[-1] == 1
+    assert _streams(_scheduled(_shifted, f32(5003))[1])[-1] == 1

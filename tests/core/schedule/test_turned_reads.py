@@ -10,21 +10,18 @@ import numpy as np
 import pytest
 
 from nnkit.core.ir import Builder, Instruction, Module, Value
-from nnkit.core.kernels.bounds import accesses_outside
-from nnkit.core.kernels.dependence import dependence
 from nnkit.core.kernels.indices import access_of
-from nnkit.core.kernels.loops import inside, is_loop, loop_op
-from nnkit.core.kernels.ops import AllocateLocal, Kernel, Shuffle
+from nnkit.core.kernels.loops import inside
+from nnkit.core.kernels.ops import AllocateLocal, Shuffle
 from nnkit.core.ops import Add, Combinator, DataTypeCast, Multiply, Pad, Reduce, Slice, Transpose
 from nnkit.core.ops.literal import splat
 from nnkit.core.schedule import turned_reads
-from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F32, F64, I8, I64, TensorType, scalar
-from nnkit.core.verify import verify
 from tests.core.compute.building import arguments_for, assert_close, f32, fused, module_of, results
 from tests.rows import each
+
+from .checked import kernels_in
 
 WIDE = Target(vector_bytes=64, registers=32, fma=True)
 NARROW = Target(vector_bytes=16)
@@ -39,17 +36,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _kernels(module: Module, target: Target) -> list[Instruction]:
-    schedule(fused(module), target)
-    verify(module)
-    text = print_module(module)
-    assert print_module(parse_module(text)) == text
-    found = [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
-    for kernel in found:
-        body = kernel.regions[0].entry
-        assert not list(accesses_outside(body))
-        for loop in filter(is_loop, inside(body)):
-            assert not loop_op(loop).grain or dependence(loop) is None
-    return found
+    return kernels_in(fused(module), target)
 
 
 def _shuffles(kernels: list[Instruction]) -> int:

