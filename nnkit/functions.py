@@ -154,10 +154,13 @@ def take(
     found = Rep(primitive.apply(ops.Gather(position, bounds), rep.expression, index))
     if mode != "fill":
         return found
+    value = filler(rep, fill_value, "take")
+    if is_number(fill_value) and fill_value == 0 and math.copysign(1, fill_value) > 0:
+        return found  # it is 0 outside by itself
     there = Rep(is_inside(index, rep.expression, position))
     for _ in range(spec.rank - 1 - position):
         there = there.expand_dims(-1)
-    return select(there, found, filler(rep, fill_value, "take"))
+    return select(there, found, value)
 
 
 def indices_of(given: Any) -> Rep:

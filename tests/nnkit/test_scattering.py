@@ -223,6 +223,18 @@ def reads_by_mode() -> dict[str, Row]:
             lambda x: nk.take(x, FAR, axis=1, mode="fill", fill_value=2.0),
             lambda x: np.where(FILLED, x[:, ROUND], 2.0), (X,),
         ),
+        "fill with 0": Row(
+            lambda x: nk.take(x, FAR, axis=1, mode="fill", fill_value=0),
+            lambda x: np.where(FILLED, x[:, ROUND], 0.0), (X,),
+        ),
+        "fill with -0": Row(
+            lambda x: nk.signbit(nk.take(x, FAR, mode="fill", fill_value=-0.0)),
+            lambda x: ~FILLED, (np.ones(4),),
+        ),
+        "fill with false": Row(
+            lambda x: nk.take(x, FAR, mode="fill", fill_value=False),
+            lambda x: np.where(FILLED, x[ROUND], False), (np.ones(4, bool),),
+        ),
         "fill with NaN": Row(
             lambda x: nk.take(x, FAR, mode="fill"),
             lambda x: np.where(FILLED, x[ROUND], np.nan), (FOUR.astype(np.float32),),
