@@ -1,8 +1,9 @@
 """Algebraic simplification, by the laws in `rules`.
 
 Every law makes what a result depends on less, by the first of these that differs, so simplifying ends:
-1. the work on elements: 1 for one that is moved or changes its sign, 3 for a sum, a square or a choice, 4 for
-   a product and 8 for a term of a matrix product, more for divisions and functions; views are free;
+1. the work on elements: 1 for one that is moved or changes its sign, 3 for a sum, a square, a choice or one taken at an
+   index, 4 for a product, 8 for a term of a matrix product and 12 for one that is added or written at an index, more
+   for divisions and functions; views are free;
 2. the number of instructions, literals aside (`−(−x)` is x; two views are one);
 3. the number of operands, then of axes of constants among them (`x · x` is `x²`; a splat is a scalar);
 4. the spelling (`padShape` is `shapeCast`, and so is a transposition that moves nothing);

@@ -18,12 +18,15 @@ from ..ops.flows import (
     flows_in,
     flows_of,
     keep_flows,
+    operands_of,
     passed_along,
     possible_paths,
     sources_of,
+    trips_of,
     yields_of_bodies,
 )
 from ..ops.literal import number_of
+from ..ops.progressions import emit_progression, progression_of
 from ..types import TensorType
 
 
@@ -129,6 +132,7 @@ class _StructuredLaws:
 
     def _simplify(self, b: Builder, instruction: Instruction) -> bool:
         known = self._branches(b, instruction) or self._invariants(instruction)
+        known = known or self._numbers(b, instruction)
         b.block.instructions.append(instruction)
         is_empty = all(len(region.entry.instructions) == 1 for region in instruction.regions)
         for k, value in known.items():
@@ -156,6 +160,25 @@ class _StructuredLaws:
                 truths = number_of(one), number_of(other)
                 if None not in truths:
                     known[k] = condition if truths == (True, False) else b.emit(Not(), condition)
+        return known
+
+    def _numbers(self, b: Builder, loop: Instruction) -> dict[int, Value]:
+        """What a loop stacks that are the numbers of its iterations, or so many behind or before these."""
+        known: dict[int, Value] = {}
+        trips = trips_of(loop)
+        for bounds in flows_in(loop, Role.INDEX) if trips else ():
+            operands = operands_of(loop, bounds)
+            lower = number_of(operands[0]) if operands else None
+            if lower is None or trips is None:
+                break
+            (index,) = arguments_of_bodies(loop, bounds)
+            for flow in flows_in(loop, Role.STACKED):
+                (row,) = yields_of_bodies(loop, flow)
+                if not isinstance(row.type, TensorType) or row.type.rank:
+                    continue
+                numbers = progression_of(row, {index: range(lower, lower + trips)})
+                if flow.result is not None and numbers is not None and len(numbers) == trips:
+                    known[flow.result] = emit_progression(b, numbers, row.tensor.dtype)
         return known
 
     def _invariants(self, loop: Instruction) -> dict[int, Value]:

@@ -16,6 +16,7 @@ from .contraction import CONTRACTION
 from .conversion import CONVERSION
 from .elementwise import ELEMENTWISE
 from .fast_math import FAST_MATH
+from .indexing import INDEXING
 from .movement import MOVEMENT
 from .reduction import REDUCTION
 from .shape_query import SHAPE_QUERY
@@ -26,6 +27,7 @@ STRICT: Laws = combine_laws(
     CHOICE,
     CONVERSION,
     MOVEMENT,
+    INDEXING,
     REDUCTION,
     CONTRACTION,
     AGGREGATE,

@@ -96,13 +96,13 @@ def simplify_slice(b: Builder, instruction: Instruction[Slice]) -> Value | None:
         # a slice of a slice is one slice
         case Slice() as inner, Instruction(operands=(y,)):
             pairs = zip(_ranges(inner, y), ranges, strict=True)
-            return _sliced(b, y, [_composed(r, s) for r, s in pairs])
+            return sliced(b, y, [_composed(r, s) for r, s in pairs])
         # a slice of a broadcast is the broadcast of a slice, which is less unless nothing was repeated
         case Broadcast(), Instruction(operands=(y,)) if x.tensor.size:
             skipped = result.rank - y.tensor.rank
             own = zip(y.tensor.shape, x.tensor.shape[skipped:], ranges[skipped:], strict=True)
             kept = [range(extent) if extent != wide else r for extent, wide, r in own]
-            return b.emit(Broadcast(result.shape), _sliced(b, y, kept))
+            return b.emit(Broadcast(result.shape), sliced(b, y, kept))
         case Concatenate(axis), Instruction(operands=parts):
             return _slice_of_part(b, parts, axis, ranges)
         case Pad(low=low) as pad, Instruction(operands=(y, _)) if not any(pad.gaps):
@@ -139,7 +139,7 @@ def computed_of_slices(b: Builder, instruction: Instruction, ranges: Sequence[ra
         kept = [
             range(1) if extent == 1 else r for extent, r in zip(x.tensor.shape, own, strict=True)
         ]
-        slices.append(_sliced(b, x, kept))
+        slices.append(sliced(b, x, kept))
     return b.emit(instruction.op, *slices)
 
 
@@ -151,7 +151,7 @@ def _slice_of_part(
     for part, (first, end) in zip(parts, itertools.pairwise(ends), strict=True):
         # a slice within one part of a concatenation is a slice of that part
         if wanted and first <= wanted[0] and wanted[-1] < end:
-            return _sliced(b, part, [*ranges[:axis], _shifted(wanted, -first), *ranges[axis + 1 :]])
+            return sliced(b, part, [*ranges[:axis], _shifted(wanted, -first), *ranges[axis + 1 :]])
     return None
 
 
@@ -159,7 +159,7 @@ def _slice_of_padded(b: Builder, x: Value, low: Sequence[int], ranges: list[rang
     own = [_shifted(r, -by) for r, by in zip(ranges, low, strict=True)]
     # a slice that avoids the padding is a slice of what was padded
     if all(r and r[0] >= 0 and r[-1] < n for r, n in zip(own, x.tensor.shape, strict=True)):
-        return _sliced(b, x, own)
+        return sliced(b, x, own)
     return None
 
 
@@ -227,7 +227,7 @@ def _shifted(r: range, by: int) -> range:
     return range(r.start + by, r.stop + by, r.step)
 
 
-def _sliced(b: Builder, x: Value, ranges: Sequence[range]) -> Value:
+def sliced(b: Builder, x: Value, ranges: Sequence[range]) -> Value:
     """The elements of `x` at these positions; x itself if that is all of it."""
     shape = x.tensor.shape
     if all(len(r) == extent for r, extent in zip(ranges, shape, strict=True)):

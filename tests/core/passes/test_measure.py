@@ -15,6 +15,7 @@ from nnkit.core.ops import (
     Abs,
     Dot,
     Elementwise,
+    Gather,
     Literal,
     Multiply,
     Negate,
@@ -22,6 +23,8 @@ from nnkit.core.ops import (
     PadShape,
     Reduce,
     Reverse,
+    Scatter,
+    ScatterAdd,
     ShapeCast,
     SqueezeShape,
     Structured,
@@ -88,6 +91,10 @@ def work(instruction: Instruction) -> int:
         return 3 * (made + size(operands[0].type))
     if isinstance(op, Elementwise) and not isinstance(op, Negate | Abs | Not):
         return made * (3 * max(op.cost, 1) + isinstance(op, Multiply))
+    if isinstance(op, Gather):
+        return 3 * made
+    if isinstance(op, ScatterAdd) or (isinstance(op, Scatter) and len(operands) > 2):
+        return made + 12 * size(operands[0].type)
     return made
 
 

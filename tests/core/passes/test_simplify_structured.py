@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from nnkit.core.evaluate import evaluate
@@ -141,3 +142,53 @@ def test_a_condition_that_does_something_is_done_once() -> None:
     assert apply_pass(Fold(), module)
     verify(module)
     assert "while" not in every_opcode(module, "f") and evaluate(module, "f") == 5
+
+
+LOOP = """
+func @f: (<3 x f32>) -> {results} {{
+'entry(%x: <3 x f32>):
+    %lo = literal {lower}: i64
+    %hi = literal {upper}: i64
+    {names} = for %lo: i64 upto %hi: i64 stacking {types} {{
+    'body(%i: i64):
+        {body}
+    }}
+    return {values}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lower", "row", "numbers"),
+    [
+        (0, "%r = add %i: i64, 0: i64", [0, 1, 2, 3]),
+        (3, "%r = add %i: i64, 5: i64", [8, 9, 10, 11]),
+        (3, "%r = subtract 5: i64, %i: i64", [2, 1, 0, -1]),
+        (-1, "%t = multiply %i: i64, -3: i64 %r = add 4: i64, %t: i64", [7, 4, 1, -2]),
+        (0, "%t = multiply %i: i64, %i: i64 %r = add %t: i64, 0: i64", None),
+        (0, "%r = multiply %i: i64, 0: i64", None),
+        (2**62, "%r = multiply %i: i64, 2: i64", None),
+    ],
+)
+def test_a_loop_does_not_stack_its_numbers(lower: int, row: str, numbers: list[int] | None) -> None:
+    """Nor what lies so far from them; what its rounds compute of other values it does."""
+    element = "%e = gather %x: <3 x f32> at 1: i64 along 0"
+    text = LOOP.format(
+        results="(<4 x i64>, <4 x f32>)",
+        lower=lower,
+        upper=lower + 4,
+        names="%n, %e",
+        types="<4 x i64>, <4 x f32>",
+        body=f"{row} {element} yield %r: i64, %e: f32",
+        values="%n: <4 x i64>, %e: <4 x f32>",
+    )
+    module = parsed(text)
+    x = np.array([1, 2, 3], np.float32)
+    expected = [np.asarray(each).tolist() for each in evaluate(module, "f", x)]
+    apply_pass(Canonicalize(), module)
+    apply_pass(DeadCode(), module)
+    verify(module)
+    assert [np.asarray(each).tolist() for each in evaluate(module, "f", x)] == expected
+    (loop,) = [i for i in module.functions["f"].entry.instructions if i.op.is_structured]
+    assert len(loop.results) == (2 if numbers is None else 1)
+    assert numbers is None or expected[0] == numbers
