@@ -56,14 +56,14 @@ def _fetching(step: GroupedInstruction, target: Target) -> GroupedInstruction:
         return step
     touched = _touched(instruction, loops)
     least = target.near_l2_bytes // _SHARE
-    large = [(number, type) for number, type, _ in touched if type.bytes >= least]
-    if sum(type.bytes for _, type in large) < target.near_l2_bytes:
+    large = [one for one in touched if one.type.bytes >= least]
+    if sum(one.type.bytes for one in large) < target.near_l2_bytes:
         return step
-    if not all(
-        _is_stream(type, access, loops) for _, type, access in touched if type.bytes >= least
-    ):
+    streams = [one for one in large if _is_stream(one.type, one.access, loops)]
+    # a column beside a matrix is gone through in order as well, but an element of it serves a row
+    if not all(one in streams or _is_column(one.access, loops) for one in large):
         return step
-    fetch = tuple((number, _AHEAD // type.dtype.bytes) for number, type in large)
+    fetch = tuple((one.number, _AHEAD // one.type.dtype.bytes) for one in streams)
     return GroupedInstruction(instruction, replace(loops, fetch=fetch))
 
 
@@ -88,9 +88,32 @@ def _is_stream(type: TensorType, access: Access | Output, loops: Loops) -> bool:
     """Whether the loops go through a tensor in the order of its elements, by vectors along its last axis."""
     if access.bounds is not Bounds.INSIDE or loops.lanes * type.dtype.bytes < _LEAST_VECTOR:
         return False
-    axes = [axis for axis in dict.fromkeys(loops.order) if loops.extents[axis] > 1]
-    # of a part of a tensor, which one is an index that is read
-    indices = [i for i in access.indices if any(depends_on(loops, i, axis) for axis in axes)]
-    if not is_side_by_side(indices, loops.vector):
+    moving = _moving(access, loops)
+    # what comes from the last row to the first lies before what is read, and the machine follows it
+    if any(isinstance(i, Affine) and min(k for _, k in i.terms) < 0 for i in moving):
         return False
-    return [axis for index in indices for axis in axes if depends_on(loops, index, axis)] == axes
+    return _walked(access, loops) == _axes(loops) and is_side_by_side(moving, loops.vector)
+
+
+def _is_column(access: Access | Output, loops: Loops) -> bool:
+    """Whether the loops go through a tensor in the order of its elements, and stay at each for the inner ones."""
+    if access.bounds is not Bounds.INSIDE:
+        return False
+    walked, axes = _walked(access, loops), _axes(loops)
+    return 0 < len(walked) < len(axes) and walked == axes[: len(walked)]
+
+
+def _axes(loops: Loops) -> list[int]:
+    return [axis for axis in dict.fromkeys(loops.order) if loops.extents[axis] > 1]
+
+
+def _moving(access: Access | Output, loops: Loops) -> list[Index]:
+    """The indices that the loops change: of a part of a tensor, an index that is read may say which one."""
+    axes = _axes(loops)
+    return [i for i in access.indices if any(depends_on(loops, i, axis) for axis in axes)]
+
+
+def _walked(access: Access | Output, loops: Loops) -> list[int]:
+    """The axes of the loops that the indices of a tensor depend on, from its first index to its last."""
+    axes = _axes(loops)
+    return [axis for index in access.indices for axis in axes if depends_on(loops, index, axis)]

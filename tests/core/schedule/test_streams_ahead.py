@@ -11,7 +11,17 @@ from nnkit.core.ir import Block, Builder, Module, Value
 from nnkit.core.kernels.access_ops import LoadAt, PrefetchAt
 from nnkit.core.kernels.loops import inside
 from nnkit.core.kernels.ops import Kernel
-from nnkit.core.ops import Add, Combinator, Dot, Gather, Multiply, Reduce, Subtract, Transpose
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Dot,
+    Gather,
+    Multiply,
+    Reduce,
+    Reverse,
+    Subtract,
+    Transpose,
+)
 from nnkit.core.ops.nest import Bounds
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -30,6 +40,10 @@ def _plus(b: Builder, x: Value, y: Value) -> Value:
 
 def _turned(b: Builder, x: Value) -> Value:
     return b.emit(Add(), x, b.emit(Transpose(), x))
+
+
+def _from_the_last(b: Builder, x: Value) -> Value:
+    return b.emit(Add(), x, b.emit(Reverse((0,)), x))
 
 
 def _weighed(b: Builder, x: Value, index: Value, w: Value) -> list[Value]:
@@ -59,7 +73,12 @@ def test_which_operands_and_results_are_fetched(monkeypatch: pytest.MonkeyPatch)
         (_plus, (f32(20, 15), f32(20, 15)), TARGET, []),  # all fits
         (_plus, (large, large), narrow, []),  # a line has four vectors
         (_turned, (f32(40, 40),), TARGET, []),  # jumps from row to row
+        (_from_the_last, (large,), TARGET, []),
         (_sum, (large,), TARGET, [0]),
+        # an element of the column serves a row
+        (_plus, (f32(400, 32), f32(400, 1)), TARGET, [0, 2]),
+        # the matrix comes again for each of the rows
+        (_plus, (f32(400, 32), f32(4096, 1, 32)), TARGET, []),
     )
     for build, types, target, wanted in rows:
         (op,) = decided(fused(module_of(build, *types)), target).loops
