@@ -34,16 +34,20 @@ class Wishart(Struct):
 def log_density(
     p: Rep[Mixture], x: Rep[Matrix], prior: Rep[Wishart], places: Rep[Tensor2D[i64]]
 ) -> Rep[Scalar[f64]]:
-    """All of the log posterior but its constant; `places` says where in (exp q, l, 0) an entry of Q is."""
+    """All of the log posterior but its constant.
+
+    `places` says where in (exp q, l) an entry of Q is, and is outside of it for those that are 0.
+    """
     alpha, mu, q, l = p[Mixture.alpha], p[Mixture.mu], p[Mixture.q], p[Mixture.l]
     scale, below = nk.exp(q), l
-    entries = nk.pad(nk.concat([scale, below], axis=1), ((0, 0), (0, 1)))
+    entries = nk.concat([scale, below], axis=1)
 
     def distances(component: Rep[tuple[Matrix, Tensor1D[f64]]]) -> Rep[Tensor1D[f64]]:
         Q, center = component.unpack()
         return nk.square(x @ Q.T - Q @ center).sum(axis=1)
 
-    squares = nk.zip(nk.take(entries, places, axis=1), mu).map(distances)  # (k, n)
+    factors = nk.take(entries, places, axis=1, mode="fill", fill_value=0)
+    squares = nk.zip(factors, mu).map(distances)  # (k, n)
     logits = (alpha + q.sum(axis=1)).expand_dims(1) - 0.5 * squares
     likelihood = (nk.logsumexp(logits, axis=0) - nk.logsumexp(alpha)).sum()
     frobenius = nk.square(scale).sum() + nk.square(below).sum()

@@ -30,7 +30,7 @@ def gmm(d: int, k: int, n: int) -> Json:
 
 
 def entries_of_triangle(d: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Where entry (row, column) of Q is in: its diagonal, what is below it column by column, a zero."""
+    """Where entry (row, column) of Q is in: its diagonal, below it column by column; 0 is behind these."""
     places = np.full((d, d), d + d * (d - 1) // 2)
     np.fill_diagonal(places, np.arange(d))
     columns, rows = np.triu_indices(d, 1)
