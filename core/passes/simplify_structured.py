@@ -42,8 +42,8 @@ def inline_known_bodies(region: Region) -> bool:
 def simplify_structured(region: Region) -> bool:
     """Remove flows of structured ops that do not depend on them; whether there were any.
 
-    A result that both branches of an `if` yield, or the condition itself; what a loop carries unchanged; an
-    `if` that does nothing.
+    A result that both branches of an `if` yield, or the condition itself; what a loop carries unchanged; numbers of
+    its iterations that it stacks; an `if` that does nothing.
     """
     return _StructuredLaws(region, choosing=False).apply()
 
