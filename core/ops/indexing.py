@@ -283,7 +283,10 @@ class Iota(Pure):
         return result
 
     def integer_range(self, ranges: KnownRanges) -> IntegerRange | None:
-        return 0, self.shape[self.axis] - 1
+        last = self.shape[self.axis] - 1
+        if self.dtype.is_float or last > np.iinfo(self.dtype.numpy).max:
+            return None  # which begins anew behind the largest number of its type
+        return 0, last
 
     def evaluate(self) -> Array:
         extents = [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]

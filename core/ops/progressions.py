@@ -59,10 +59,11 @@ def emit_progression(b: Emitter, numbers: Progression, dtype: DType) -> Value:
     """A vector of these numbers."""
     count = b.emit(Iota((len(numbers),), 0, dtype))
     first = constant(b, scalar(dtype), numbers.start)
-    if numbers.step == -1:
+    step = numbers.step if len(numbers) > 1 else 1
+    if step == -1:
         return b.emit(Subtract(), first, count)
-    if numbers.step != 1:
-        count = b.emit(Multiply(), count, constant(b, scalar(dtype), numbers.step))
+    if step != 1:
+        count = b.emit(Multiply(), count, constant(b, scalar(dtype), step))
     return b.emit(Add(), first, count) if numbers.start else count
 
 
@@ -71,8 +72,9 @@ def _first(x: Value) -> Progression | None:
     type = x.type
     if not isinstance(type, TensorType) or type.rank > 1 or not type.dtype.is_integer:
         return None
-    if isinstance(x.op, Iota) and type.size:
-        return range(type.size)
+    if isinstance(x.op, Iota):
+        counted = range(type.size)
+        return counted if counted and _fits(counted, type.dtype) else None
     literal = literal_of(x)
     if literal is None or not type.size or (literal.is_splat and type.size > 1):
         return None
@@ -125,6 +127,7 @@ def _scaled(numbers: Progression, by: int) -> Progression:
 
 
 def _fits(numbers: Progression, dtype: DType) -> bool:
-    least, largest = sorted((numbers[0], numbers[-1]))
+    """Whether a type has all of the numbers, and their step, which may be larger than any of them."""
     limits = np.iinfo(dtype.numpy)
-    return int(limits.min) <= least and largest <= int(limits.max)
+    needed = (numbers[0], numbers[-1], numbers.step if len(numbers) > 1 else 0)
+    return int(limits.min) <= min(needed) and max(needed) <= int(limits.max)

@@ -174,7 +174,8 @@ class _StructuredLaws:
             (index,) = arguments_of_bodies(loop, bounds)
             for flow in flows_in(loop, Role.STACKED):
                 (row,) = yields_of_bodies(loop, flow)
-                if not isinstance(row.type, TensorType) or row.type.rank:
+                # of another extent it is the program's mistake, which it finds when it runs
+                if not isinstance(flow.type, TensorType) or flow.type.shape != (trips,):
                     continue
                 numbers = progression_of(row, {index: range(lower, lower + trips)})
                 if flow.result is not None and numbers is not None and len(numbers) == trips:

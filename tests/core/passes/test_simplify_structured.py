@@ -168,6 +168,11 @@ func @f: (<3 x f32>) -> {results} {{
         (0, "%t = multiply %i: i64, %i: i64 %r = add %t: i64, 0: i64", None),
         (0, "%r = multiply %i: i64, 0: i64", None),
         (2**62, "%r = multiply %i: i64, 2: i64", None),
+        (
+            0,
+            "%t = multiply %i: i64, 1073741825: i64 %r = add %t: i64, 0: i64",
+            [0, 1073741825, 2147483650, 3221225475],
+        ),
     ],
 )
 def test_a_loop_does_not_stack_its_numbers(lower: int, row: str, numbers: list[int] | None) -> None:
@@ -192,3 +197,36 @@ def test_a_loop_does_not_stack_its_numbers(lower: int, row: str, numbers: list[i
     (loop,) = [i for i in module.functions["f"].entry.instructions if i.op.is_structured]
     assert len(loop.results) == (2 if numbers is None else 1)
     assert numbers is None or expected[0] == numbers
+
+
+@pytest.mark.parametrize(
+    ("upper", "extent", "row"),
+    [
+        (3, 5, "%r = add %i: i64, 0: i64"),
+        (3, 0, "%r = add %i: i64, 0: i64"),
+        (2**63 - 1, 3, "%r = add %i: i64, 0: i64"),
+        (2, 2, "%t = multiply %i: i64, 4294967295: i64 %r = subtract %t: i64, 2147483648: i64"),
+    ],
+)
+def test_a_loop_stacks_what_does_not_fit(upper: int, extent: int, row: str) -> None:
+    """Numbers that are more or fewer than the axis has, of which the program complains, or further apart than the type
+    has numbers, are left to it."""
+    module = parsed(f"""
+    func @f: () -> <{extent} x i32> {{
+    'entry():
+        %lo = literal 0: i64
+        %hi = literal {upper}: i64
+        %n = for %lo: i64 upto %hi: i64 stacking <{extent} x i32> {{
+        'body(%i: i64):
+            {row}
+            %c = dataTypeCast %r: i64 to i32
+            yield %c: i32
+        }}
+        return %n: <{extent} x i32>
+    }}
+    """)
+    apply_pass(Canonicalize(), module)
+    verify(module)
+    assert "for" in every_opcode(module, "f")
+    if upper == extent:
+        assert evaluate(module, "f").tolist() == [-(2**31), 2**31 - 1]

@@ -23,7 +23,7 @@ from nnkit.core.ops import (
 from nnkit.core.ops.literal import constant, dense
 from nnkit.core.ops.nest import Bounds
 from nnkit.core.passes import Simplify, apply_pass
-from nnkit.core.types import F32, I32, I64, DType, TensorType, scalar
+from nnkit.core.types import F32, I8, I32, I64, DType, TensorType, scalar
 from tests.core.passes.laws import Law, check, module_of, rows
 
 A = TensorType((5, 3), F32)
@@ -32,6 +32,7 @@ COLUMNS = TensorType((5, 2), F32)
 V = TensorType((5,), F32)
 ROW = TensorType((3,), F32)
 AT = TensorType((3,), I64)
+LONG = TensorType((200,), F32)
 
 Indices = Callable[[Builder], Value]
 
@@ -75,6 +76,11 @@ def overflowing(b: Builder) -> Value:
     return b.emit(Subtract(), b.emit(Add(), b.emit(Iota((3,), 0, I32)), up), up)
 
 
+def around(b: Builder) -> Value:
+    """0 to 127, and from −128 on."""
+    return b.emit(DataTypeCast(I32), b.emit(Iota((200,), 0, I8)))
+
+
 def taken(indices: Indices, axis: int = 0, bounds: Bounds = Bounds.CHECK) -> Callable[..., Value]:
     return lambda b, x: b.emit(Gather(axis, bounds), x, indices(b))
 
@@ -114,6 +120,7 @@ LAWS = rows(
     ("the same row", [A], taken(numbers(1, 1), 0), "gather"),
     ("uneven steps", [A], taken(numbers(0, 1, 3), 0), "gather"),
     ("numbers that overflow", [A], taken(overflowing), "iota add subtract gather"),
+    ("an iota that overflows", [LONG], taken(around, 0, Bounds.ZERO), "iota dataTypeCast gather"),
     ("no rows", [A], taken(numbers()), "gather"),
     ("rows at unknown places", [A, AT], lambda b, x, i: b.emit(Gather(0, Bounds.CLIP), x, i), "gather"),
     (
