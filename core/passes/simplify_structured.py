@@ -163,7 +163,7 @@ class _StructuredLaws:
         return known
 
     def _numbers(self, b: Builder, loop: Instruction) -> dict[int, Value]:
-        """What a loop stacks that are the numbers of its iterations, or so many behind or before these."""
+        """What a loop stacks that are the numbers of its iterations, or change by as much in each."""
         known: dict[int, Value] = {}
         trips = trips_of(loop)
         for bounds in flows_in(loop, Role.INDEX) if trips else ():
