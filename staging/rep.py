@@ -223,6 +223,9 @@ class Rep(Methods):
             case StructSpec(cls, fields) if name in dict(fields):
                 words = f"a Rep has no {name!r}: fields of a staged struct are items"
                 shown = f"`p[{cls.__name__}.{name}]` for p.{name}"
+            case TensorSpec() if name == "tensor":
+                words = "a Rep has no 'tensor': it is one; what scan has stacked has that"
+                shown = "leave it out"
             case _:
                 pass
         raise AttributeError(f"{words}\n  help: {shown}" if shown else words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import GenericAlias
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 from ..core.ir import Builder, Value
 from ..core.ops import (
@@ -40,6 +40,12 @@ class Stacked:
     def tensor(self) -> RepBase:
         """The elements along a new leading axis."""
         return self._rep
+
+    def __getattr__(self, name: str) -> NoReturn:
+        words = f"what scan has stacked has no {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(words)
+        raise AttributeError(f"{words}\n  help: `ys.tensor()` is the tensor, which may have it")
 
     def __repr__(self) -> str:
         return f"<stacked {self._rep.spec.words}>"

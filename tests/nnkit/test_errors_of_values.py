@@ -195,3 +195,13 @@ def test_what_only_a_concrete_tensor_has() -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_message(name: str) -> None:
     ROWS[name].check("test_errors_of_values.py")
+
+
+def test_what_scan_has_stacked_is_no_tensor_and_a_tensor_is_not_stacked() -> None:
+    def stacked(x: nk.Rep) -> object:
+        return x.scan(x[0], lambda carry, row: (carry, row))[1].sum()
+
+    with pytest.raises(AttributeError, match=r"stacked has no 'sum'\n.*`ys\.tensor\(\)`"):
+        on(stacked, V)()
+    with pytest.raises(AttributeError, match="a Rep has no 'tensor': it is one"):
+        on(lambda x: x.map(nk.exp).tensor(), V)()
