@@ -154,7 +154,7 @@ def take(
     found = Rep(primitive.apply(ops.Gather(position, bounds), rep.expression, index))
     if mode != "fill":
         return found
-    value = filler(rep, fill_value, "take")
+    value = filler(rep, fill_value, "take")  # which complains of one that is not of the type
     if is_number(fill_value) and fill_value == 0 and math.copysign(1, fill_value) > 0:
         return found  # it is 0 outside by itself
     there = Rep(is_inside(index, rep.expression, position))

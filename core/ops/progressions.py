@@ -81,11 +81,12 @@ def _first(x: Value) -> Progression | None:
     elements = np.atleast_1d(literal.elements())
     first, last = int(elements[0]), int(elements[-1])
     step = int(elements[1]) - first if len(elements) > 1 else 1
-    numbers = range(first, last + (1 if step > 0 else -1), step or 1)
-    # as many, so that none of the sums overflows
-    if len(numbers) != len(elements) or numbers[-1] != last:
+    # the last one is where it should be, so that none of the sums overflows
+    if step == 0 or last - first != step * (len(elements) - 1):
         return None
-    return None if (np.diff(elements) != step).any() else numbers
+    if (np.diff(elements) != step).any():
+        return None
+    return range(first, last + (1 if step > 0 else -1), step)
 
 
 def _change(x: Value) -> tuple[Value, _Change] | None:

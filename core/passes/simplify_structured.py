@@ -166,10 +166,12 @@ class _StructuredLaws:
         """What a loop stacks that are the numbers of its iterations, or change by as much in each."""
         known: dict[int, Value] = {}
         trips = trips_of(loop)
-        for bounds in flows_in(loop, Role.INDEX) if trips else ():
-            operands = operands_of(loop, bounds)
+        if not trips:
+            return known
+        for bounds in flows_in(loop, Role.INDEX):
+            operands = operands_of(loop, bounds)  # none where the bounds are part of the op
             lower = number_of(operands[0]) if operands else None
-            if lower is None or trips is None:
+            if lower is None:
                 break
             (index,) = arguments_of_bodies(loop, bounds)
             for flow in flows_in(loop, Role.STACKED):

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nnkit.core.evaluate import evaluate
@@ -77,6 +77,11 @@ def test_of_an_iota(count: int, dtype: DType, steps: Sequence[tuple[str, int]]) 
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=4), st.sampled_from([I32, I64]))
+@example([2**31 - 1, -(2**31)], I32)
+@example([2**63 - 1, -(2**63)], I64)
+@example([2**62, -(2**63)], I64)
+@example([0, 2**30, -(2**31)], I32)
+@example([-(2**63), -(2**63) + 1, 2**63 - 1], I64)
 def test_of_a_literal(numbers: list[int], dtype: DType) -> None:
     numbers = [_wrapped(number, dtype) for number in numbers]
     steps = {after - before for before, after in pairwise(numbers)}
@@ -88,8 +93,10 @@ def test_of_a_literal(numbers: list[int], dtype: DType) -> None:
         return x
 
     module_of([], build)
-    is_even = len(steps) < 2 and 0 not in steps
-    assert (list(found[0]) == numbers) if is_even else found[0] is None
+    # a step that the type does not have is none that indices go by
+    limits = np.iinfo(dtype.numpy)
+    is_even = len(steps) < 2 and all(step and limits.min <= step <= limits.max for step in steps)
+    assert (found[0] is not None and list(found[0]) == numbers) if is_even else found[0] is None
 
 
 @given(

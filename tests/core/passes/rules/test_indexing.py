@@ -23,13 +23,12 @@ from nnkit.core.ops import (
 from nnkit.core.ops.literal import constant, dense
 from nnkit.core.ops.nest import Bounds
 from nnkit.core.passes import Simplify, apply_pass
-from nnkit.core.types import F32, I8, I32, I64, DType, TensorType, scalar
+from nnkit.core.types import F32, I8, I32, I64, TensorType, scalar
 from tests.core.passes.laws import Law, check, module_of, rows
 
 A = TensorType((5, 3), F32)
 ROWS = TensorType((3, 3), F32)
 COLUMNS = TensorType((5, 2), F32)
-V = TensorType((5,), F32)
 ROW = TensorType((3,), F32)
 AT = TensorType((3,), I64)
 LONG = TensorType((200,), F32)
@@ -37,8 +36,8 @@ LONG = TensorType((200,), F32)
 Indices = Callable[[Builder], Value]
 
 
-def numbers(*given: int, dtype: DType = I64) -> Indices:
-    return lambda b: b.emit(dense(TensorType((len(given),), dtype), given))
+def numbers(*given: int) -> Indices:
+    return lambda b: b.emit(dense(TensorType((len(given),), I64), given))
 
 
 def at(number: int) -> Indices:
@@ -71,7 +70,7 @@ def cast(b: Builder) -> Value:
 
 
 def overflowing(b: Builder) -> Value:
-    """2³¹ + (0, 1, 2) − 2³¹ in i32, which wraps around and comes back."""
+    """(0, 1, 2) + 2³¹ − 1, and minus that again, in i32, which wraps around and comes back."""
     up = constant(b, scalar(I32), 2**31 - 1)
     return b.emit(Subtract(), b.emit(Add(), b.emit(Iota((3,), 0, I32)), up), up)
 
