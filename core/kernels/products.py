@@ -5,13 +5,17 @@ an update of parameters), which is then never stored itself:
 
     loop i { loop j { sum = loop k carrying sum { sum + a · b }; store f(sum, …) } }
 
+What an epilogue reduces along rows is carried by the loop over columns, and stored behind it:
+
+    loop i { total = loop j carrying total { sum = …; total + f(sum, …) }; store total }
+
 Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.  Of a sum in parts, these are
 the outermost loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 from ..compute.ops import MatrixProduct
@@ -19,11 +23,14 @@ from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions
 from ..lazy_dataclass import dataclass
 from ..ops.arithmetic import Add, Multiply
-from ..ops.literal import Literal
-from ..ops.nest import Access, Affine, Bounds, Nest, Yield, coordinate, identity_access
-from ..types import I64, PointerType, Shape, TensorType, scalar
+from ..ops.combinator import Combinator
+from ..ops.literal import Literal, splat
+from ..ops.nest import Access, Affine, Bounds, Nest, Output, Yield, coordinate, identity_access
+from ..types import F32, F64, I64, PointerType, Shape, TensorType, scalar
 from .access_ops import LoadAt, StoreAt
+from .bodies import factors_of
 from .ops import Fma, Kernel, Loop
+from .vectorise import COMBINING
 
 CHUNK = 512
 """Products that are added one by one: the error of a sum of k is at most (CHUNK + k / CHUNK) units of rounding of
@@ -32,10 +39,16 @@ CHUNK = 512
 
 @dataclass(frozen=True)
 class Epilogue:
-    """A nest that makes its results of a product, element by element; `position` is that operand."""
+    """A nest that makes its results of a product, element by element, or of its rows; `position` is that operand."""
 
     nest: Instruction[Nest]
     position: int
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The numbers of the results that rows are reduced to."""
+        outputs = self.nest.op.outputs
+        return tuple(n for n, written in enumerate(outputs) if written.combinator is not None)
 
 
 def build_product(
@@ -49,10 +62,11 @@ def build_product(
 ) -> tuple[Value, ...]:
     """Emit the kernel of a product, or of an epilogue in the product's place; its results.
 
-    The loop over rows is around that over columns, or the other way round.  Without `has_fma` the machine multiplies
-    and adds in two instructions.
+    The loop over rows is around that over columns, or the other way round, where no rows are reduced.  Without
+    `has_fma` the machine multiplies and adds in two instructions.
     """
     x, y = operands
+    assert by_rows or epilogue is None or not epilogue.reduced
     result = op.infer(x.tensor, y.tensor)
     others = _others(epilogue)
     outputs = [result] if epilogue is None else [o.type for o in epilogue.nest.op.outputs]
@@ -98,27 +112,58 @@ class _ElementWriter:
             inner = Builder(Block(name="loop"), b.location)
             indices[axis] = inner.argument(scalar(I64), _NAMES.get(axis - rank, "b"))
             builders.append(inner)
-        self._write_element(builders[-1], indices, types)
+        carried, totals = self._reduced, self._write_element(builders[-1], indices, types)
         extents = [self.result.shape[axis] for axis in (*axes, *last)]
+        row = {axis: indices[axis] for axis in (*axes, *last[:-1])}
         for extent, outer, inner in reversed(
             list(zip(extents, builders[:-1], builders[1:], strict=True))
         ):
-            inner.emit_many(Yield(), [])
-            outer.emit_many(Loop(0, extent), [], [Region([inner.block])])
+            inner.emit_many(Yield(), totals)
+            starts = [self._identity(outer, number) for number in carried]
+            made = outer.emit_many(Loop(0, extent), starts, [Region([inner.block])])
+            self._store(outer, zip(carried, made, strict=True), row)
+            carried, totals = (), []
 
-    def _write_element(
-        self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
+    @property
+    def _reduced(self) -> tuple[int, ...]:
+        return () if self.epilogue is None else self.epilogue.reduced
+
+    def _identity(self, b: Builder, number: int) -> Value:
+        """What a reduction to a result begins with."""
+        written = self._output(number)
+        return b.emit(splat(scalar(written.type.dtype), written.fill))
+
+    def _output(self, number: int) -> Output:
+        assert self.epilogue is not None
+        return self.epilogue.nest.op.outputs[number]
+
+    def _store(
+        self, b: Builder, results: Iterable[tuple[int, Value]], indices: dict[int, Value]
     ) -> None:
-        total = self._sum(b, indices, types)
+        """Write an element of each of the numbered results of an epilogue."""
+        places, at = self._places(indices), [indices[axis] for axis in sorted(indices)]
+        for number, value in results:
+            where = _moved(self._output(number).indices, places)
+            b.emit_many(StoreAt(where), [value, self.targets[number], *at])
+
+    def _places(self, indices: dict[int, Value]) -> list[Affine]:
+        """The axes of the result in the coordinates of loops."""
         used = sorted(indices)
-        at = [indices[axis] for axis in used]
-        places = [
+        return [
             coordinate(used.index(axis)) if axis in indices else Affine()
             for axis in range(self.result.rank)
         ]
+
+    def _write_element(
+        self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
+    ) -> list[Value]:
+        """What is computed of an element of the product; the totals of rows with it."""
+        totals = [b.argument(scalar(self._output(number).type.dtype)) for number in self._reduced]
+        product = self._sum(b, indices, types)
+        at, places = [indices[axis] for axis in sorted(indices)], self._places(indices)
         if self.epilogue is None:
-            b.emit_many(StoreAt(tuple(places)), [total, self.targets[0], *at])
-            return
+            b.emit_many(StoreAt(tuple(places)), [product, self.targets[0], *at])
+            return totals
         nest, position = self.epilogue.nest, self.epilogue.position
         arguments = nest.regions[0].entry.arguments
         rank = len(nest.op.extents)
@@ -130,17 +175,36 @@ class _ElementWriter:
         for number, access in enumerate(nest.op.accesses):
             argument = arguments[rank + number]
             if number == position:
-                values[argument] = total
+                values[argument] = product
             else:
                 where = _moved(access.indices, places)
                 values[argument] = b.emit(LoadAt(where), next(buffers), *at)
-        inner = nest.regions[0].entry.instructions
-        clone_instructions(b.block, inner[:-1], values)
-        for value, written, target in zip(
-            inner[-1].operands, nest.op.outputs, self.targets, strict=True
-        ):
-            where = _moved(written.indices, places)
-            b.emit_many(StoreAt(where), [values.get(value, value), target, *at])
+        *inner, end = nest.regions[0].entry.instructions
+        factors = {n: self._factors_of(n, end.operands[n]) for n in self._reduced}
+        fused = {end.operands[n] for n, found in factors.items() if found is not None}
+        clone_instructions(b.block, [i for i in inner if i.result not in fused], values)
+        made = [values.get(value, value) for value in end.operands]
+        self._store(b, [(n, x) for n, x in enumerate(made) if n not in factors], indices)
+        combined: list[Value] = []
+        for (number, found), total in zip(factors.items(), totals, strict=True):
+            if found is not None:
+                x, y = [values.get(value, value) for value in found]
+                combined.append(b.emit(Fma(), x, y, total))
+            else:
+                op = COMBINING[self._combinator(number)]
+                combined.append(b.emit(op, total, made[number]))
+        return combined
+
+    def _combinator(self, number: int) -> Combinator:
+        """What rows are reduced to a result by."""
+        combinator = self._output(number).combinator
+        assert combinator is not None
+        return combinator
+
+    def _factors_of(self, number: int, value: Value) -> tuple[Value, Value] | None:
+        """Those of a product that is added to the total of a row in the instruction that multiplies."""
+        is_sum = self._combinator(number) is Combinator.ADD
+        return factors_of(value) if is_sum and self.has_fma else None
 
     def _sum(
         self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
@@ -244,19 +308,41 @@ def is_product(instruction: Instruction) -> TypeGuard[Instruction[MatrixProduct]
 
 def is_epilogue(nest: Nest, shape: Shape) -> bool:
     """Whether a nest over a product of this shape reads inside, and writes each element of its results at its point."""
-    point = identity_access(shape)
+    return _reads_inside(nest, shape) and all(_is_at_point(x, shape) for x in nest.outputs)
+
+
+def is_epilogue_of_rows(nest: Nest, shape: Shape) -> bool:
+    """Whether a nest is the same, but for results that rows are reduced to, of which there are some."""
+    dtypes = {written.type.dtype for written in nest.outputs if written.combinator is not None}
     return (
-        nest.extents == shape
-        and all(
-            access.bounds is Bounds.INSIDE and all(isinstance(i, Affine) for i in access.indices)
-            for access in nest.accesses
-        )
-        and all(
-            (written.combinator, written.init, written.within) == (None, None, None)
-            and written.indices == point
-            and written.type.shape == shape
-            for written in nest.outputs
-        )
+        _reads_inside(nest, shape)
+        and bool(dtypes)
+        and dtypes <= {F32, F64}
+        and all(_is_at_point(x, shape) or _is_of_row(x, shape) for x in nest.outputs)
+    )
+
+
+def _reads_inside(nest: Nest, shape: Shape) -> bool:
+    return nest.extents == shape and all(
+        access.bounds is Bounds.INSIDE and all(isinstance(i, Affine) for i in access.indices)
+        for access in nest.accesses
+    )
+
+
+def _is_at_point(written: Output, shape: Shape) -> bool:
+    return (
+        (written.combinator, written.init, written.within) == (None, None, None)
+        and written.indices == identity_access(shape)
+        and written.type.shape == shape
+    )
+
+
+def _is_of_row(written: Output, shape: Shape) -> bool:
+    """Whether a result is what rows are reduced to."""
+    return (
+        (written.init, written.within, written.bounds) == (None, None, Bounds.INSIDE)
+        and written.indices == identity_access(shape)[:-1]
+        and written.type.shape == shape[:-1]
     )
 
 

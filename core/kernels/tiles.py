@@ -19,7 +19,7 @@ What no tile fits, at the right and at the bottom, has smaller tiles of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -31,10 +31,11 @@ from ..lazy_dataclass import dataclass
 from ..ops.nest import Yield
 from .cse import cse
 from .dependence import BufferAliases
+from .errors import IllegalRewrite
 from .indices import IndexSum
 from .interchange import interchange
 from .loops import body_of, is_loop, loop_op, loops_of, make_index
-from .ops import Kernel, Loop
+from .ops import Fma, Kernel, Loop
 from .order import shorten_live_ranges
 from .pack import Panel, SummedRange, read_packed, write_panel
 from .same import written_body
@@ -161,6 +162,7 @@ def tile_product(
         depth * -(-count // widest),
         registers,
         is_packed=packed is not None,
+        reduces_rows=bool(columns.operands),
     )
     start = packed.summed.start(entry) if packed is not None else _ZERO
     writer = _BlockWriter(kernel, tile, lanes, aliases, packed, start)
@@ -304,7 +306,13 @@ def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
 
 @lru_cache(maxsize=256)
 def best_tile(
-    rows: int, columns: int, depth: int, registers: Registers, *, is_packed: bool = False
+    rows: int,
+    columns: int,
+    depth: int,
+    registers: Registers,
+    *,
+    is_packed: bool = False,
+    reduces_rows: bool = False,
 ) -> Tile:
     """The tile for a product of so many rows and columns, as far as can be foreseen, compilation included.
 
@@ -315,26 +323,57 @@ def best_tile(
     found = [
         Tile(count, vectors)
         for vectors in range(1, _MOST_VECTORS + 1)
+        if not (reduces_rows and vectors & (vectors - 1))
         for count in range(1, _MOST_ROWS + 1)
         if count * vectors + vectors + _SPARE <= registers.count
     ]
     loads = _PACKED if is_packed else _LOADS
 
     def nanoseconds(tile: Tile) -> float:
-        return _nanoseconds(tile, rows, columns, depth, registers.lanes, loads)
+        widths = _widths(columns, tile.vectors, registers.lanes, reduces_rows=reduces_rows)
+        return _nanoseconds(tile, rows, widths, depth, loads)
 
     tile = min(found, key=nanoseconds)
     most = _MOST_UNROLLED // (tile.rows * tile.vectors) if registers.unrolls else 1
     return min([replace(tile, unrolled=f) for f in _UNROLLED if f <= max(most, 1)], key=nanoseconds)
 
 
+def panels_of_rows(
+    rows: int, columns: int, depth: int, registers: Registers, *, is_packed: bool
+) -> Sequence[tuple[int, int]]:
+    """The panels of a product whose rows are reduced, each of which they are reduced over first: (vectors, how many).
+
+    The columns are whole vectors.
+    """
+    tile = best_tile(rows, columns, depth, registers, is_packed=is_packed, reduces_rows=True)
+    return _panels(columns // registers.lanes, tile.vectors, reduces_rows=True)
+
+
+def _widths(columns: int, vectors: int, lanes: int, *, reduces_rows: bool) -> list[tuple[int, int]]:
+    """The vectors of panels, and how many have so many."""
+    whole, left = divmod(columns, lanes)
+    return [*_panels(whole, vectors, reduces_rows=reduces_rows), *([(1, 1)] if left else [])]
+
+
+def _panels(count: int, most: int, *, reduces_rows: bool) -> Sequence[tuple[int, int]]:
+    """So many vectors of columns as panels of `most`: (vectors, how many), wider ones first.
+
+    Of rows that are reduced, a panel is one vector, of twice as many lanes as a register, or four times, …
+    """
+    if not reduces_rows:
+        return balanced(count, most)
+    found: list[tuple[int, int]] = []
+    while count:
+        found.append((most, count // most))
+        count, most = count % most, most // 2
+    return [(size, panels) for size, panels in found if panels]
+
+
 def _nanoseconds(
-    tile: Tile, rows: int, columns: int, depth: int, lanes: int, loads: _Loads
+    tile: Tile, rows: int, widths: Sequence[tuple[int, int]], depth: int, loads: _Loads
 ) -> float:
     """What a product takes by tiles."""
     steps, code = 0.0, 0
-    whole, left = divmod(columns, lanes)
-    widths = [*balanced(whole, tile.vectors), *([(1, 1)] if left else [])]
     for vectors, panels in widths:
         for height, count in balanced(rows, tile.rows):
             sums = height * vectors
@@ -358,10 +397,23 @@ class _Columns:
 def _write_panels(
     block: Block, columns: Instruction, vectors: int, lanes: int, aliases: BufferAliases
 ) -> Iterator[_Columns]:
-    """Divide the columns into panels of vectors; what is left fills a part of one."""
+    """Divide the columns into panels of vectors; what is left fills a part of one.
+
+    Raises: IllegalRewrite when rows are reduced that are not whole vectors.
+    """
     rest: Instruction | None = columns
-    for size, panels in balanced(loop_op(columns).count // lanes, vectors):
+    count, reduces = loop_op(columns).count, bool(columns.operands)
+    if reduces and count % lanes:
+        raise IllegalRewrite("rows that are reduced are not whole vectors")
+    for size, panels in _panels(count // lanes, vectors, reduces_rows=reduces):
         part, rest = _first(block, rest, size * panels * lanes)
+        if reduces:
+            panel = vectorise(block, part, size * lanes, reassociate=True, aliases=aliases).loop
+            assert panel is not None
+            if loop_op(panel).count == 1:
+                _combine_with_nothing(panel)
+            yield _Columns(loop_op(panel), body_of(panel), size * lanes, lanes)
+            continue
         made = split(block, part, size * lanes)
         inside = body_of(made.outer)
         if size & (size - 1):
@@ -377,6 +429,20 @@ def _write_panels(
         inside, width = body_of(last.outer), min(lanes, 1 << (left - 1).bit_length())
         vectorise(inside, last.inner, width, aliases=aliases)
         yield _Columns(loop_op(last.outer), inside, left, width)
+
+
+def _combine_with_nothing(loop: Instruction) -> None:
+    """Have a loop of one iteration yield what it would combine with the identity that it begins with.
+
+    What multiplies and adds takes no longer with a zero.
+    """
+    body = body_of(loop)
+    for total in body.arguments[1:]:
+        (combined,) = total.uses
+        if not isinstance(combined.op, Fma):
+            (value,) = (x for x in combined.operands if x is not total)
+            combined.replace_with(value)
+            body.instructions.remove(combined)
 
 
 def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:

@@ -17,8 +17,15 @@ from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.ops import Kernel
 from ..kernels.prefetch import fetch_before_loops
-from ..kernels.products import Epilogue, build_product, is_epilogue, is_product
-from ..kernels.tiles import Registers, tile_once
+from ..kernels.products import (
+    Epilogue,
+    build_product,
+    is_epilogue,
+    is_epilogue_of_rows,
+    is_product,
+)
+from ..kernels.row_sums import most_roundings
+from ..kernels.tiles import Registers, panels_of_rows, tile_once
 from ..ops.movement import reshaped
 from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
@@ -58,7 +65,7 @@ def write_product_kernels(block: Block, target: Target, replaced: Collection[Val
         b.location = instruction.location
         if is_product(instruction) and is_kernel_product(instruction, target):
             turn_prologues(b, instruction, target)
-            found = epilogue_of(instruction)
+            found = epilogue_of(instruction, target)
             if found is None or found.nest in waiting:
                 write(instruction, None)
             elif _comes_early(found, positions[instruction], positions, replaced):
@@ -121,27 +128,63 @@ def _is_wide(matrix: TensorType, target: Target) -> bool:
     return matrix.shape[-1] >= _LEAST_SUMS * target.lanes(matrix.dtype.bytes)
 
 
-def epilogue_of(product: Instruction) -> Epilogue | None:
-    """The nest that alone reads the product, and makes an element of its results of each of its elements."""
-    if not is_enabled("epilogues"):
-        return None
+def epilogue_of(product: Instruction[MatrixProduct], target: Target) -> Epilogue | None:
+    """The nest that alone reads the product, and makes its results of each of its elements, or of its rows."""
     readers = [product.result]
     for value in readers:  # which grows by its views
         for user in value.uses:
             if user.op.is_view:
                 readers += user.results
     nests = {user for value in readers for user in value.uses if not user.op.is_view}
-    if len(nests) != 1:
+    return _as_epilogue(product, nests.pop(), target) if len(nests) == 1 else None
+
+
+def _as_epilogue(
+    product: Instruction[MatrixProduct], nest: Instruction, target: Target
+) -> Epilogue | None:
+    """What follows a product as its epilogue, if it makes results of its elements, or of its rows."""
+    shape = product.result.tensor.shape
+    if not is_enabled("epilogues") or not is_nest(nest):
         return None
-    (nest,) = nests
-    if not is_nest(nest) or not is_epilogue(nest.op, product.result.tensor.shape):
-        return None
+    if not is_epilogue(nest.op, shape):
+        if not is_epilogue_of_rows(nest.op, shape) or not _goes_along_rows(product, target):
+            return None
     read = [n for n, x in enumerate(nest.operands) if base_of(x) is product.result]
     if len(read) != 1:
         return None
-    shape = nest.operands[read[0]].tensor.shape
     is_at_point = nest.op.accesses[read[0]].indices == identity_access(shape)  # not flipped, say
-    return Epilogue(nest, read[0]) if is_at_point and shape == product.result.tensor.shape else None
+    is_matrix = nest.operands[read[0]].tensor.shape == shape
+    return Epilogue(nest, read[0]) if is_at_point and is_matrix else None
+
+
+def _goes_along_rows(product: Instruction[MatrixProduct], target: Target) -> bool:
+    """Whether the tiles of a product can go along its rows, one after the other, and fill vectors.
+
+    Threads share it if they would otherwise.  A sum of rows is one of what panels come to, so that these may not be too
+    many (`kernels.row_sums`).
+    """
+    x, y = (operand.tensor for operand in product.operands)
+    rows, columns = product.result.tensor.shape[-2:]
+    registers = _registers(y, target)
+    plan = plan_product(product.op, x, y, target, whole_rows=True)
+    if columns % registers.lanes or plan.block_columns:
+        return False
+    if plan_product(product.op, x, y, target).grain and not plan.grain:
+        return False
+    depth = _depth(product.op, x, y)
+    panels = panels_of_rows(rows, columns, depth, registers, is_packed=plan.packed is not None)
+    longest = max(size for size, _ in panels) * registers.lanes
+    return sum(count for _, count in panels) + math.log2(longest) <= most_roundings(columns)
+
+
+def _registers(type: TensorType, target: Target) -> Registers:
+    """The vector registers for elements of a tensor."""
+    return Registers(target.registers, target.lanes(type.dtype.bytes), is_enabled("unroll"))
+
+
+def _depth(op: MatrixProduct, x: TensorType, y: TensorType) -> int:
+    """How many products are summed for an element of each matrix."""
+    return math.prod(op.infer(x, y).shape[:-2]) * op.summed(x)
 
 
 def _write(
@@ -171,10 +214,9 @@ def _write_tiled(
     """The kernel with its loops scheduled."""
     x, y = (operand.tensor for operand in operands)
     matrices = [extent for extent in op.infer(x, y).shape[:-2] if extent > 1]
-    registers = Registers(
-        target.registers, target.lanes(y.dtype.bytes), unrolls=is_enabled("unroll")
-    )
-    plan = plan_product(op, x, y, target)
+    registers = _registers(y, target)
+    reduces = epilogue is not None and bool(epilogue.reduced)
+    plan = plan_product(op, x, y, target, whole_rows=reduces)
     results = build_product(
         b, op, operands, epilogue, by_rows=not plan.block_columns, has_fma=target.fma
     )
@@ -185,7 +227,7 @@ def _write_tiled(
         registers,
         len(matrices),
         plan.packed,
-        depth=math.prod(matrices) * op.summed(x),
+        depth=_depth(op, x, y),
         block_columns=plan.block_columns,
         turned=plan.turned,
     )

@@ -129,8 +129,10 @@ def product_nanoseconds(product: Instruction[MatrixProduct], target: Target) -> 
     return _MULTIPLY * k * result.size / target.lanes(result.dtype.bytes)
 
 
-def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target) -> ProductPlan:
-    """The plan for op(a) · op(b) on a machine."""
+def plan_product(
+    op: MatrixProduct, a: TensorType, b: TensorType, target: Target, *, whole_rows: bool = False
+) -> ProductPlan:
+    """The plan for op(a) · op(b) on a machine; that for `whole_rows` has no blocks of columns but where it has to."""
     result = op.infer(a, b)
     batch = [extent for extent in result.shape[:-2] if extent > 1]
     (m, n), k = result.shape[-2:], op.summed(a)
@@ -141,14 +143,14 @@ def plan_product(op: MatrixProduct, a: TensorType, b: TensorType, target: Target
     vectors, row = n // lanes, k * lanes * b.dtype.bytes
     near = target.near_l2_bytes // (2 if m >= _LEAST_REUSED else 4)
     count = _least_blocks(vectors, row, near) if packed or is_large else 1
-    by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS)
+    by_columns = count > 1 or (packed is not None and vectors >= 2 * _GROUPS and not whole_rows)
     levels = [
         _Level(extent, extent, packed is None or extent * n * k < _MOST_APART // b.dtype.bytes)
         for extent in batch
     ]
     rows = _Level(m, -(-m // _TILE_ROWS), packed is None or m >= _LEAST_PACKED)
     columns = _Level(n, -(-vectors // _TILE_VECTORS), True)
-    levels += [columns] if by_columns else [rows] if packed else [rows, columns]
+    levels += [columns] if by_columns else [rows] if packed or whole_rows else [rows, columns]
     work = _MULTIPLY * math.prod(batch) * m * k * -(-n // lanes)
     if m == 1 and matrix > target.near_l2_bytes:
         work = max(work, _BYTE * math.prod(batch) * matrix)

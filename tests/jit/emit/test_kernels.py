@@ -5,7 +5,8 @@ A product is scheduled for several machines, with and without an epilogue, and r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,20 +24,22 @@ from nnkit.core.kernels.loops import body_of, is_loop, loop_op, loops_of
 from nnkit.core.kernels.ops import Kernel, executed
 from nnkit.core.ops import (
     Add,
+    Combinator,
     DataTypeCast,
     Dot,
     Equal,
     Iota,
     Maximum,
     Multiply,
+    Reduce,
     Return,
     Transpose,
     splat,
 )
-from nnkit.core.schedule import product_plans, shared_loops
+from nnkit.core.schedule import product_plans, row_blocks, shared_loops
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import F32, F64, I64, DType, Shape, TensorType
+from nnkit.core.types import F32, F64, I64, DType, Shape, TensorType, one_or_tuple
 from nnkit.core.verify import verify
 from tests.core.schedule.decided import decided
 from tests.core.schedule.row_programs import RowProgram
@@ -66,10 +69,15 @@ SIZES: tuple[tuple[int, int, int], ...] = (
 
 
 def built(
-    shapes: tuple[Shape, Shape], flips: tuple[bool, bool], dtype: DType, *, epilogue: bool
+    shapes: tuple[Shape, Shape],
+    flips: tuple[bool, bool],
+    dtype: DType,
+    *,
+    epilogue: bool,
+    reduced: Sequence[Combinator] = (),
 ) -> Module:
     """max((a · b + c) · d, -1/2) with 1 added on the diagonal before, or the product alone, of operands that are stored
-    transposed where said."""
+    transposed where said; with what its rows are reduced to."""
     stored = [(*s[:-2], s[-1], s[-2]) if f else s for s, f in zip(shapes, flips, strict=True)]
     result = (*np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     types = [TensorType(shape, dtype) for shape in stored]
@@ -86,9 +94,10 @@ def built(
         y = b.emit(Add(), y, b.emit(DataTypeCast(dtype), b.emit(Equal(), row, column)))
         y = b.emit(Multiply(), b.emit(Add(), y, bias), scale)
         y = b.emit(Maximum(), y, b.emit(splat(y.tensor, -0.5)))
-    b.emit_many(Return(), [y])
+    rows = [b.emit(Reduce(by, (y.tensor.rank - 1,)), y) for by in reduced]
+    b.emit_many(Return(), [y, *rows])
     module = Module(stage=Stage.OPTIMIZED)
-    module.add(finish_function("main", b, y.type))
+    module.add(finish_function("main", b, one_or_tuple([x.type for x in (y, *rows)])))
     return module
 
 
@@ -156,6 +165,35 @@ def test_products_are_kernels_and_right(monkeypatch: pytest.MonkeyPatch) -> None
             np.testing.assert_array_equal(made, same, shown)
     assert found > shared > 30
     assert in_blocks > 5, in_blocks
+
+
+def test_rows_of_products_are_reduced_in_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On threads, by tiles of several heights, of matrices that are packed and turned, and in a batch."""
+    monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.0)
+    monkeypatch.setattr(shared_loops, "BLOCK", 1.0)
+    monkeypatch.setattr(row_blocks, "_LEAST_SAVED", 1 << 60)
+    random = np.random.default_rng(3)
+    by = Combinator.ADD, Combinator.MAX
+    sizes = ((64, 33, 80), (25, 40, 32), (130, 16, 16), (16, 530, 64), (9, 20, 160))
+    taken = shared = 0
+    for number, (m, k, n) in enumerate(itertools.chain(sizes, sizes, sizes)):
+        batch, dtype = ((), (3,))[number % 2], (F32, F64)[number % 3 == 1]
+        flips, target = (number % 4 == 0, number // 5 % 2 == 0), MACHINES[number % 2]
+        shapes = (*batch, m, k), (*batch, k, n)
+        module = built(shapes, flips, dtype, epilogue=True, reduced=by)
+        types = [p.tensor for p in module.functions["main"].parameters]
+        arrays = [random.standard_normal(t.shape).astype(t.dtype.numpy) for t in types]
+        wanted = evaluate(module, "main", *arrays)
+        kernels = scheduled(module, target)
+        one = len(module.functions["main"].entry.instructions) == 2
+        taken += one
+        shared += one and any(loop_op(i).grain > 0 for _, i in executed(kernels[0]) if is_loop(i))
+        found = run(module.functions["main"], arrays)
+        tolerance = 1e-4 if dtype is F32 else 1e-12
+        for made, right, same in zip(found, wanted, evaluate(module, "main", *arrays), strict=True):
+            np.testing.assert_allclose(made, right, tolerance, tolerance)
+            np.testing.assert_array_equal(made, same, str(number))
+    assert taken > shared > 5, (taken, shared)
 
 
 def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_operand() -> None:

@@ -1,0 +1,199 @@
+"""What rows of a product are reduced to is computed in the loops of that product, where its tiles go along rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnkit.core.compute import products
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.ir import Builder, Instruction, Module, Value
+from nnkit.core.kernels.loops import inside, is_loop, loop_op
+from nnkit.core.kernels.ops import ReduceLanes, executed
+from nnkit.core.kernels.row_sums import most_roundings
+from nnkit.core.ops import Add, Combinator, Dot, Multiply, Reduce, Square, Subtract, Tanh, Transpose
+from nnkit.core.schedule import product_plans, row_blocks, shared_loops
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import F32, F64, DType, TensorType
+from tests.core.compute.building import arguments_for, assert_close, module_of, results
+from tests.core.schedule.checked import kernels_in
+from tests.rows import each
+
+AVX512 = Target(vector_bytes=64, registers=32, fma=True)
+SSE2 = Target(vector_bytes=16, registers=16, fma=False)
+
+Program = Callable[[Builder, Value, Value, Value], list[Value]]
+
+
+@pytest.fixture(autouse=True)
+def every_product_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none goes by blocks of rows, which would come first."""
+    monkeypatch.setattr(products, "LEAST_PRODUCT", 1)
+    monkeypatch.setattr(row_blocks, "_LEAST_SAVED", 1 << 60)
+
+
+def _joined(b: Builder, by: Combinator, x: Value) -> Value:
+    return b.emit(Reduce(by, (x.tensor.rank - 1,)), x)
+
+
+def _turned(b: Builder, x: Value) -> Value:
+    rank = x.tensor.rank
+    return b.emit(Transpose((*range(rank - 2), rank - 1, rank - 2)), x)
+
+
+def _distances(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    """The product is never stored."""
+    far = b.emit(Subtract(), b.emit(Dot(), x, w), c)
+    return [_joined(b, Combinator.ADD, b.emit(Square(), far))]
+
+
+def _differences_too(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    far = b.emit(Subtract(), b.emit(Dot(), x, w), c)
+    return [far, _joined(b, Combinator.ADD, b.emit(Square(), far))]
+
+
+def _extremes(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    """Several reductions in one visit."""
+    y = b.emit(Multiply(), b.emit(Dot(), x, w), c)
+    by = Combinator.MAX, Combinator.MIN, Combinator.ADD, Combinator.MULTIPLY
+    return [_joined(b, one, y) for one in by]
+
+
+def _turned_layer(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    """Of a matrix that is packed."""
+    z = b.emit(Tanh(), b.emit(Add(), b.emit(Dot(), x, _turned(b, w)), c))
+    return [z, _joined(b, Combinator.MAX, z)]
+
+
+PROGRAMS = _distances, _differences_too, _extremes, _turned_layer
+
+
+class Sizes(NamedTuple):
+    """Of a product, batches included."""
+
+    rows: tuple[int, ...]
+    k: int
+    columns: int
+
+
+def _fused(program: Program, dtype: DType, sizes: Sizes) -> Module:
+    (*batch, m), k, n = sizes
+    matrix = (n, k) if program is _turned_layer else (k, n)
+    types = [TensorType((*batch, *shape), dtype) for shape in ((m, k), matrix, (m, n))]
+
+    def build(b: Builder, *operands: Value) -> list[Value]:
+        x, w, c = operands
+        return program(b, x, w, c)
+
+    module = module_of(build, *types)
+    generate_compute(module)
+    fuse(module)
+    return module
+
+
+def _is_taken(program: Program, dtype: DType, sizes: Sizes, target: Target) -> bool:
+    """Whether one kernel is all of a program; it gives what the program does, or those that it has do."""
+    module = _fused(program, dtype, sizes)
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    kernels = kernels_in(module, target)
+    assert_close(expected, results(module, arguments))
+    return len(kernels) == 1
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(PROGRAMS),
+    st.sampled_from((F32, F64)),
+    st.sampled_from(((2,), (7,), (29,), (3, 5), (2, 3, 6))),
+    st.integers(1, 9),
+    st.integers(1, 11),
+    st.sampled_from((AVX512, SSE2)),
+)
+def test_a_product_and_what_its_rows_are_reduced_to_are_one_kernel(
+    program: Program, dtype: DType, rows: tuple[int, ...], k: int, vectors: int, target: Target
+) -> None:
+    """But for few rows of a matrix that would have to be turned, which are a nest of dot products."""
+    columns = vectors * target.lanes(dtype.bytes)
+    found = _is_taken(program, dtype, Sizes(rows, k, columns), target)
+    assert found or (program is _turned_layer and rows[-1] < product_plans.LEAST_ROWS)
+
+
+def _share_all_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.01)
+    monkeypatch.setattr(shared_loops, "BLOCK", 0.01)
+
+
+def test_threads_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    _share_all_work(monkeypatch)
+    module = _fused(_differences_too, F32, Sizes((290,), 5, 32))
+    (kernel,) = kernels_in(module, AVX512)
+    assert any(is_loop(i) and loop_op(i).grain for _, i in executed(kernel))
+
+
+def test_rows_that_are_not_whole_vectors_are_reduced_elsewhere() -> None:
+    for columns in (15, 17, 33):
+        assert not _is_taken(_distances, F32, Sizes((29,), 5, columns), AVX512)
+
+
+def test_sums_of_many_panels_would_round_too_often() -> None:
+    """A number is added in each panel that comes behind it, and whenever lanes are joined."""
+    taken: list[bool] = []
+    for vectors in (1, 3, 16, 23, 32, 64):
+        sizes = Sizes((6,), 2, 16 * vectors)
+        taken.append(_is_taken(_distances, F32, sizes, AVX512))
+        if taken[-1]:
+            (kernel,) = kernels_in(_fused(_distances, F32, sizes), AVX512)
+            over_columns = [x for x in _loops_in(kernel) if x.operands and _loops_in(x)]
+            panels = sum(loop_op(loop).count for loop in over_columns)
+            lanes = max(loop.results[0].tensor.size for loop in over_columns)
+            assert panels + math.log2(lanes) <= most_roundings(sizes.columns)
+    assert taken[:3] == [True] * 3
+    assert not taken[-1]
+
+
+def _loops_in(instruction: Instruction) -> list[Instruction]:
+    return [x for x in inside(instruction.regions[0].entry) if is_loop(x)]
+
+
+def test_columns_that_threads_share_are_not_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of columns of a matrix that is large, and one tile of rows of many columns."""
+    small = replace(AVX512, l2_bytes=4096)
+    assert not _is_taken(_distances, F32, Sizes((29,), 40, 128), small)
+    assert _is_taken(_distances, F32, Sizes((2,), 4, 320), AVX512)
+    _share_all_work(monkeypatch)
+    assert not _is_taken(_distances, F32, Sizes((2,), 4, 320), AVX512)
+
+
+@each("columns, joined", [(8, 1), (32, 1), (128, 1), (56, 2)])
+def test_lanes_are_joined_once_for_each_width_of_panels(columns: int, joined: int) -> None:
+    """Tiles of 2 vectors of 8 numbers: however many panels there are of one width, 7 vectors have two."""
+    module = _fused(_distances, F64, Sizes((6,), 200, columns))
+    (kernel,) = kernels_in(module, AVX512)
+    assert sum(n for n, i in executed(kernel) if isinstance(i.op, ReduceLanes)) == 6 * joined
+
+
+@each("special", [0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324])
+def test_singular_numbers_come_out_as_from_numpy(special: float) -> None:
+    """Zeros and infinities of both signs, NaN, overflow, and the smallest number."""
+    x, w, c = np.ones((5, 1)), np.ones((1, 16)), np.ones((5, 16))
+    x[2], w[0, 3] = special, -1
+    with np.errstate(all="ignore"):
+        y = x @ w * c
+        wanted = {
+            _distances: [np.square(x @ w - c).sum(1)],
+            _extremes: [y.max(1), y.min(1), y.sum(1), y.prod(1)],
+        }
+    for program, right in wanted.items():
+        module = _fused(program, F64, Sizes((5,), 1, 16))
+        (_,) = kernels_in(module, AVX512)
+        for found, one in zip(results(module, [x, w, c]), right, strict=True):
+            np.testing.assert_allclose(found, one, rtol=1e-14)
