@@ -82,6 +82,17 @@ SAYS = {
         "The product is what its definition says: a sum for each row and column. The nest that alone reads it (bias "
         "and `tanh`, the *epilogue*) stands behind the sum, in the same loops, so the product itself is never stored.",
     ),
+    "distribute": (
+        "Distribute",
+        "What takes long to compute, as `tanh` does, becomes a loop of its own, behind that over the sums. Sums lie in "
+        "a local buffer meanwhile, which has an element for each iteration, so that the loop over sums can be made a "
+        "multiple of registers at a time, and the other one is short. What takes an instruction or two stays.",
+    ),
+    "widen_rows": (
+        "Room between rows",
+        "Rows of the buffer will lie below each other: a vector more for each keeps those that are 2 or 4 KB long "
+        "from excluding each other from the nearest cache.",
+    ),
     "peel": (
         "Peel",
         "The first iterations of a loop become one of their own, so that those are a multiple of what comes next; the "

@@ -9,6 +9,10 @@ What an epilogue reduces along rows is carried by the loop over columns, and sto
 
     loop i { total = loop j carrying total { sum = …; total + f(sum, …) }; store total }
 
+What takes long to compute lets sums go through a local buffer, so that tiles may do so first (`tiles`):
+
+    loop i { loop j { sum = loop k …; store sum to t; load t; store f(sum, …) } }
+
 Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.  Of a sum in parts, these are
 the outermost loop.
 """
@@ -29,7 +33,7 @@ from ..ops.nest import Access, Affine, Bounds, Nest, Output, Yield, coordinate, 
 from ..types import F32, F64, I64, PointerType, Shape, TensorType, scalar
 from .access_ops import LoadAt, StoreAt
 from .bodies import factors_of
-from .ops import Fma, Kernel, Loop
+from .ops import AllocateLocal, Fma, Kernel, Loop
 from .vectorise import COMBINING
 
 CHUNK = 512
@@ -59,11 +63,12 @@ def build_product(
     *,
     by_rows: bool = True,
     has_fma: bool = True,
+    staged: bool = False,
 ) -> tuple[Value, ...]:
     """Emit the kernel of a product, or of an epilogue in the product's place; its results.
 
     The loop over rows is around that over columns, or the other way round, where no rows are reduced.  Without
-    `has_fma` the machine multiplies and adds in two instructions.
+    `has_fma` the machine multiplies and adds in two instructions.  With `staged` sums go through a local buffer.
     """
     x, y = operands
     assert by_rows or epilogue is None or not epilogue.reduced
@@ -73,7 +78,9 @@ def build_product(
     body = Builder(Block(name="body"), b.location)
     buffers = [body.argument(PointerType(value.tensor)) for value in (x, y, *others)]
     targets = [body.argument(PointerType(type)) for type in outputs]
-    emit = _ElementWriter(op, result, epilogue, buffers, targets, op.summed(x.tensor), has_fma)
+    emit = _ElementWriter(
+        op, result, epilogue, buffers, targets, op.summed(x.tensor), has_fma, staged
+    )
     emit.write(body, (x.tensor, y.tensor), by_rows=by_rows)
     body.emit_many(Yield(), [])
     kernel = Kernel(tuple(outputs), emit.overwritten())
@@ -100,6 +107,7 @@ class _ElementWriter:
     count: int
     """Of the products that are summed."""
     has_fma: bool
+    staged: bool
 
     def write(self, b: Builder, types: tuple[TensorType, TensorType], *, by_rows: bool) -> None:
         """The loops over the batch, over rows, and over columns."""
@@ -164,6 +172,10 @@ class _ElementWriter:
         if self.epilogue is None:
             b.emit_many(StoreAt(tuple(places)), [product, self.targets[0], *at])
             return totals
+        if self.staged:
+            room = b.emit(AllocateLocal(product.tensor))
+            b.emit_many(StoreAt(()), [product, room])
+            product = b.emit(LoadAt(()), room)
         nest, position = self.epilogue.nest, self.epilogue.position
         arguments = nest.regions[0].entry.arguments
         rank = len(nest.op.extents)

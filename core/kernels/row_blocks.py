@@ -44,7 +44,8 @@ from .pack import Panel, write_panel
 from .products import Epilogue, build_product
 from .row_writer import Rows, RowWriter
 from .rows import RowPlan, operands_of, write_passes
-from .tiles import Registers, tile_once
+from .tile_sizes import Registers
+from .tiles import tile_once
 
 _NONE: Final = IndexSum(0, {})
 

@@ -19,48 +19,32 @@ What no tile fits, at the right and at the bottom, has smaller tiles of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 from ..ir.builder import Builder
+from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction, Region, Value
-from ..ir.surgery import clone_region
+from ..ir.surgery import clone_region, with_bodies
 from ..lazy_dataclass import dataclass
 from ..ops.nest import Yield
 from .cse import cse
 from .dependence import BufferAliases
+from .distribute import distribute
 from .errors import IllegalRewrite
-from .indices import IndexSum
+from .indices import IndexSum, access_of
 from .interchange import interchange
 from .loops import body_of, is_loop, loop_op, loops_of, make_index
-from .ops import Fma, Kernel, Loop
+from .ops import AllocateLocal, Fma, Kernel, Loop
 from .order import shorten_live_ranges
 from .pack import Panel, SummedRange, read_packed, write_panel
 from .same import written_body
 from .split import balanced, peel, split
+from .tile_sizes import Registers, Tile, best_tile, panels_of
 from .turned import TurnedRows, add_buffer, turn_rows
 from .unroll import unroll, unroll_and_jam
 from .vectorise import vectorise
-
-
-@dataclass(frozen=True)
-class Registers:
-    """The vector registers of a machine: how many, how many elements each holds, and whether sums are unrolled."""
-
-    count: int
-    lanes: int
-    unrolls: bool = True
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Rows, and vectors of columns, of a product that are summed at a time; so many steps of a sum are `unrolled`."""
-
-    rows: int
-    vectors: int
-    unrolled: int = 1
 
 
 @dataclass(frozen=True)
@@ -70,57 +54,6 @@ class Packing:
     summed: SummedRange
     row_axis: int
     column_axis: int
-
-
-_SPARE: Final = 2
-"""Registers beside the sums and the vectors of B: for an element of A, and one more that LLVM moves things through."""
-
-_MOST_ROWS: Final = 16
-"""Larger tiles are more code and no faster."""
-
-_MOST_VECTORS: Final = 4
-"""The same."""
-
-_LATENCY: Final = 6
-"""Steps until the sum that an instruction adds to is there, 4, with what it takes to keep all units busy meanwhile."""
-
-
-@dataclass(frozen=True)
-class _Loads:
-    """What loads cost besides the multiplications that they run beside, of which one is the unit."""
-
-    element: float
-    """Of A."""
-    vector: float
-    """Of B."""
-
-
-_LOADS: Final = _Loads(0.35, 1.6)
-"""A vector lies in two cache lines where the matrix is not aligned to vectors."""
-
-_PACKED: Final = _Loads(0.7, 1.0)
-"""A large product: vectors are aligned, and elements of many rows come from the second cache."""
-
-_LOOP: Final = 1.5
-"""The same of counting and jumping, in each of k, or once for the steps that are unrolled.  Where another thread runs
-on the same core, which then takes half as many instructions of each, it is more: tiles of 6 by 2 vectors took 1.1 to
-1.3 times as long as a BLAS then, and 1.0 to 1.1 with 4 steps unrolled."""
-
-_UNROLLED: Final = (1, 2, 4)
-"""How many steps: from 4 on there is no difference."""
-
-_MOST_UNROLLED: Final = 48
-"""Multiply-adds one after the other: of 96, LLVM begins so many loads early that sums have to go to the stack."""
-
-_PER_STEP: Final = 2
-"""Multiplications and additions, or loads, that begin in one step."""
-
-_STEP: Final = 0.3
-"""Nanoseconds of a step, a cycle."""
-
-_CODE: Final = 20.0
-"""Nanoseconds that a sum of a kind of tile costs, besides being computed: four instructions, each of which takes 40 µs
-to be scheduled, written and compiled, in a program that is called some 8,000 times."""
 
 
 def tile_product(
@@ -252,12 +185,18 @@ class _BlockWriter:
     def write(self, block: Block, start: IndexSum) -> None:
         """Tile the columns from `start` on that the loops of a block are over."""
         body, vectors = body_of(_rows_in(block)), self.tile.vectors
-        columns = _loop_in(body)
+        columns, epilogue = _loop_in(body), None
+        staged = _reader_of_own(body_of(columns))
+        if staged is not None:
+            columns, epilogue = distribute(body, columns, staged, aliases=self.aliases)
+            widen_rows(body, self.lanes)
         first, copies = loop_op(columns).lower, Builder(Block())
         for panel in list(_write_panels(body, columns, vectors, self.lanes, self.aliases)):
             if self.packed is not None and self.buffer is not None:
                 place = _ZERO.plus(-first * self.packed.summed.count)
                 self._pack(copies, panel, (self.packed, self.buffer), start, place)
+        if epilogue is not None:
+            _write_epilogue(body, epilogue, self.lanes, self.aliases)
         block.instructions[:0] = copies.block.instructions
         cse(block, aliases=self.aliases)
         _write_rows(block, self.tile, self.aliases)
@@ -304,86 +243,6 @@ def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
     return [(buffers[x], buffers[count + y]) for x, y in kernel.op.overwriting]
 
 
-@lru_cache(maxsize=256)
-def best_tile(
-    rows: int,
-    columns: int,
-    depth: int,
-    registers: Registers,
-    *,
-    is_packed: bool = False,
-    reduces_rows: bool = False,
-) -> Tile:
-    """The tile for a product of so many rows and columns, as far as can be foreseen, compilation included.
-
-    `depth` is how many products each element is a sum of, in all matrices of a batch together.
-    """
-    if rows == 1:  # a vector of B is part of the one instruction that it is used in
-        return Tile(1, registers.count // 2)
-    found = [
-        Tile(count, vectors)
-        for vectors in range(1, _MOST_VECTORS + 1)
-        if not (reduces_rows and vectors & (vectors - 1))
-        for count in range(1, _MOST_ROWS + 1)
-        if count * vectors + vectors + _SPARE <= registers.count
-    ]
-    loads = _PACKED if is_packed else _LOADS
-
-    def nanoseconds(tile: Tile) -> float:
-        widths = _widths(columns, tile.vectors, registers.lanes, reduces_rows=reduces_rows)
-        return _nanoseconds(tile, rows, widths, depth, loads)
-
-    tile = min(found, key=nanoseconds)
-    most = _MOST_UNROLLED // (tile.rows * tile.vectors) if registers.unrolls else 1
-    return min([replace(tile, unrolled=f) for f in _UNROLLED if f <= max(most, 1)], key=nanoseconds)
-
-
-def panels_of_rows(
-    rows: int, columns: int, depth: int, registers: Registers, *, is_packed: bool
-) -> Sequence[tuple[int, int]]:
-    """The panels of a product whose rows are reduced, each of which they are reduced over first: (vectors, how many).
-
-    The columns are whole vectors.
-    """
-    tile = best_tile(rows, columns, depth, registers, is_packed=is_packed, reduces_rows=True)
-    return _panels(columns // registers.lanes, tile.vectors, reduces_rows=True)
-
-
-def _widths(columns: int, vectors: int, lanes: int, *, reduces_rows: bool) -> list[tuple[int, int]]:
-    """The vectors of panels, and how many have so many."""
-    whole, left = divmod(columns, lanes)
-    return [*_panels(whole, vectors, reduces_rows=reduces_rows), *([(1, 1)] if left else [])]
-
-
-def _panels(count: int, most: int, *, reduces_rows: bool) -> Sequence[tuple[int, int]]:
-    """So many vectors of columns as panels of `most`: (vectors, how many), wider ones first.
-
-    Of rows that are reduced, a panel is one vector, of twice as many lanes as a register, or four times, …
-    """
-    if not reduces_rows:
-        return balanced(count, most)
-    found: list[tuple[int, int]] = []
-    while count:
-        found.append((most, count // most))
-        count, most = count % most, most // 2
-    return [(size, panels) for size, panels in found if panels]
-
-
-def _nanoseconds(
-    tile: Tile, rows: int, widths: Sequence[tuple[int, int]], depth: int, loads: _Loads
-) -> float:
-    """What a product takes by tiles."""
-    steps, code = 0.0, 0
-    for vectors, panels in widths:
-        for height, count in balanced(rows, tile.rows):
-            sums = height * vectors
-            jump = _LOOP / tile.unrolled
-            work = (sums + loads.element * height + loads.vector * vectors + jump) / _PER_STEP
-            steps += panels * count * max(work, _LATENCY)
-            code += sums * tile.unrolled
-    return _STEP * steps * depth + _CODE * code
-
-
 @dataclass(frozen=True)
 class _Columns:
     """The body of a loop over panels of so many columns, whose first one is its index."""
@@ -405,7 +264,7 @@ def _write_panels(
     count, reduces = loop_op(columns).count, bool(columns.operands)
     if reduces and count % lanes:
         raise IllegalRewrite("rows that are reduced are not whole vectors")
-    for size, panels in _panels(count // lanes, vectors, reduces_rows=reduces):
+    for size, panels in panels_of(count // lanes, vectors, reduces_rows=reduces):
         part, rest = _first(block, rest, size * panels * lanes)
         if reduces:
             panel = vectorise(block, part, size * lanes, reassociate=True, aliases=aliases).loop
@@ -424,11 +283,16 @@ def _write_panels(
             vectorise(inside, made.inner, size * lanes, aliases=aliases)
         yield _Columns(loop_op(made.outer), inside, size * lanes, lanes)
     if rest is not None:
-        left = loop_op(rest).count
-        last = split(block, rest, left)
-        inside, width = body_of(last.outer), min(lanes, 1 << (left - 1).bit_length())
-        vectorise(inside, last.inner, width, aliases=aliases)
-        yield _Columns(loop_op(last.outer), inside, left, width)
+        yield _write_rest(block, rest, lanes, aliases)
+
+
+def _write_rest(block: Block, rest: Instruction, lanes: int, aliases: BufferAliases) -> _Columns:
+    """Columns that fill a part of a vector."""
+    left = loop_op(rest).count
+    last = split(block, rest, left)
+    inside, width = body_of(last.outer), min(lanes, 1 << (left - 1).bit_length())
+    vectorise(inside, last.inner, width, aliases=aliases)
+    return _Columns(loop_op(last.outer), inside, left, width)
 
 
 def _combine_with_nothing(loop: Instruction) -> None:
@@ -452,15 +316,63 @@ def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:
     for size, tiles in balanced(loop_op(rest).count, _height(loop_op(rest), tile)):
         part, rest = _first(panel, rest, size * tiles)
         made = split(panel, part, size)
-        unroll_and_jam(body_of(made.outer), made.inner, aliases=aliases)
+        inside, run = body_of(made.outer), made.inner
+        staged = _reader_of_own(body_of(run))
+        later = None
+        if staged is not None:
+            run, later = distribute(inside, run, staged, aliases=aliases)
+        unroll_and_jam(inside, run, aliases=aliases)
         if tile.unrolled > 1:
-            _unroll_sums(body_of(made.outer), tile.unrolled)
+            _unroll_sums(inside, tile.unrolled, later)
 
 
-def _unroll_sums(block: Block, factor: int) -> None:
+def _reader_of_own(body: Block) -> Instruction | None:
+    """What reads first, itself or inside of it, a local buffer of a body."""
+    own = {x for one in body.instructions if one.op.effect is Effect.ALLOCATE for x in one.results}
+    for one in body.instructions if own else ():
+        accesses = map(access_of, with_bodies([one]))
+        if any(a is not None and not a.is_store and a.buffer in own for a in accesses):
+            return one
+    return None
+
+
+def widen_rows(block: Block, lanes: int) -> None:
+    """Have local buffers of a block, of a row each, end in a vector that nothing uses.
+
+    Rows 2 or 4 KB apart exclude each other from the nearest cache.
+    """
+    for one in block.instructions:
+        if isinstance(one.op, AllocateLocal):
+            type = one.op.type
+            one.op = AllocateLocal(type.with_shape((-(-type.shape[0] // lanes) * lanes + lanes,)))
+            one.result.type = one.op.infer()
+
+
+def _write_epilogue(block: Block, loop: Instruction, lanes: int, aliases: BufferAliases) -> None:
+    """Vectorise what is computed of a row of sums that lie in a local buffer."""
+    rest: Instruction | None = loop
+    count, reduces = loop_op(loop).count, bool(loop.operands)
+    for size, runs in panels_of(count // lanes, _TOGETHER, reduces_rows=True):
+        part, rest = _first(block, rest, size * runs * lanes)
+        if reduces:
+            vectorise(block, part, size * lanes, reassociate=True, aliases=aliases)
+        else:
+            made = split(block, part, size * lanes)
+            vectorise(body_of(made.outer), made.inner, size * lanes, aliases=aliases)
+    if rest is not None:
+        _write_rest(block, rest, lanes, aliases)
+
+
+_TOGETHER: Final = 2
+"""Vectors of sums from which something is computed side by side."""
+
+
+def _unroll_sums(block: Block, factor: int, epilogue: Instruction | None = None) -> None:
     """Write out so many steps of the loops that sum, one after the other: no sum is added in another order."""
     for loop in loops_of(block):
         body = body_of(loop)
+        if loop is epilogue:
+            continue
         if loops_of(body):
             _unroll_sums(body, factor)
         elif loop_op(loop).count > factor:

@@ -2,7 +2,8 @@
 
 An update of a 128 × 10 matrix is one loop over 1,280 elements, not 128 loops over 10.  Two axes become one
 when each access either mentions neither, or has both as neighbouring indices, the inner one over the whole of
-the tensor's axis.  Long rows stay: they fill vectors by themselves, and can be grouped (`group`).
+the tensor's axis, or in one index that counts what both walk through.  Long rows stay: they fill vectors by themselves,
+and can be grouped (`group`).  What reads a matrix whose rows it counts by several axes can become a nest over that.
 """
 
 from __future__ import annotations
@@ -28,29 +29,11 @@ def emit_collapsed(
     b: Builder, instruction: Instruction, nest: Nest, joined: frozenset[int]
 ) -> tuple[Value, ...]:
     """Emit the nest with axes `joined` to those before them, on the same body; results as they were."""
-    axes = _renumbered(nest.extents, joined)
-    extents: list[int] = []
-    for axis, extent in enumerate(nest.extents):
-        if axis in joined:
-            extents[-1] *= extent
-        else:
-            extents.append(extent)
+    op = collapsed(nest, instruction.operands, joined)
     reads = [
-        _narrowed(value.tensor.shape, access.indices, joined, axes)
+        _narrowed(value.tensor.shape, access.indices, joined)
         for value, access in zip(instruction.operands, nest.accesses, strict=True)
     ]
-    writes = [_narrowed(o.type.shape, o.indices, joined, axes) for o in nest.outputs]
-    op = Nest(
-        tuple(extents),
-        tuple(
-            Access(indices, access.bounds)
-            for access, (_, indices) in zip(nest.accesses, reads, strict=True)
-        ),
-        tuple(
-            replace(written, type=written.type.with_shape(shape), indices=indices)
-            for written, (shape, indices) in zip(nest.outputs, writes, strict=True)
-        ),
-    )
     operands = zip(instruction.operands, reads, strict=True)
     values = [_cast(b, value, shape) for value, (shape, _) in operands]
     body = instruction.regions[0].entry
@@ -63,13 +46,49 @@ def emit_collapsed(
     )
 
 
-def joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
-    """The axes that can join the one before them."""
+def collapsed(nest: Nest, operands: Sequence[Value], joined: frozenset[int]) -> Nest:
+    """The nest with axes `joined` to those before them."""
+    extents: list[int] = []
+    for axis, extent in enumerate(nest.extents):
+        if axis in joined:
+            extents[-1] *= extent
+        else:
+            extents.append(extent)
+    accesses = [
+        Access(_narrowed(value.tensor.shape, access.indices, joined)[1], access.bounds)
+        for value, access in zip(operands, nest.accesses, strict=True)
+    ]
+    outputs: list[Output] = []
+    for written in nest.outputs:
+        shape, indices = _narrowed(written.type.shape, written.indices, joined)
+        outputs.append(replace(written, type=written.type.with_shape(shape), indices=indices))
+    return Nest(tuple(extents), tuple(accesses), tuple(outputs))
+
+
+def axes_of_rows(instruction: Instruction, nest: Nest) -> frozenset[int] | None:
+    """The axes to be joined for a nest over several axes of rows to be one over a matrix; None if they cannot."""
     inner = instruction.regions[0].entry
-    uses: list[tuple[Shape, Access | Output]] = [
+    rows = range(1, len(nest.extents) - 1)
+    if not rows or any(x.uses for x in inner.arguments[: rows.stop]):
+        return None
+    uses = _uses(instruction, nest)
+    if all(_walks_as_one(shape, use, axis, nest) for axis in rows for shape, use in uses):
+        return frozenset(rows)
+    return None
+
+
+def _uses(instruction: Instruction, nest: Nest) -> list[tuple[Shape, Access | Output]]:
+    """What is read and written, with shapes."""
+    return [
         *((v.tensor.shape, a) for v, a in zip(instruction.operands, nest.accesses, strict=True)),
         *((output.type.shape, output) for output in nest.outputs),
     ]
+
+
+def joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
+    """The axes that can join the one before them."""
+    inner = instruction.regions[0].entry
+    uses = _uses(instruction, nest)
     joined: set[int] = set()
     width = 1
     for axis in reversed(range(1, len(nest.extents))):
@@ -96,9 +115,14 @@ def _walks_as_one(shape: Shape, use: Access | Output, axis: int, nest: Nest) -> 
     ]
     if not places:
         return True
+    if use.bounds is not Bounds.INSIDE:
+        return False
+    if len(places) == 1:
+        index = indices[places[0]]
+        assert isinstance(index, Affine)
+        return index.coefficient(axis - 1) == index.coefficient(axis) * nest.extents[axis]
     return (
-        use.bounds is Bounds.INSIDE
-        and len(places) == 2
+        len(places) == 2
         and places[1] == places[0] + 1
         and indices[places[0]] == coordinate(axis - 1)
         and indices[places[1]] == coordinate(axis)
@@ -106,18 +130,8 @@ def _walks_as_one(shape: Shape, use: Access | Output, axis: int, nest: Nest) -> 
     )
 
 
-def _renumbered(extents: Shape, joined: frozenset[int]) -> list[Affine]:
-    """The new coordinate of each old axis; joined axes have none of their own."""
-    axes: list[Affine] = []
-    count = 0
-    for axis in range(len(extents)):
-        axes.append(Affine() if axis in joined else coordinate(count))
-        count += axis not in joined
-    return axes
-
-
 def _narrowed(
-    shape: Shape, indices: Sequence[Index], joined: frozenset[int], axes: Sequence[Affine]
+    shape: Shape, indices: Sequence[Index], joined: frozenset[int]
 ) -> tuple[Shape, tuple[Index, ...]]:
     """The tensor's shape and the indices with joined axes as one."""
     extents: list[int] = []
@@ -127,8 +141,16 @@ def _narrowed(
             extents[-1] *= extent
         else:
             extents.append(extent)
-            kept.append(index.substitute(axes) if isinstance(index, Affine) else index)
+            kept.append(_renumbered(index, joined) if isinstance(index, Affine) else index)
     return tuple(extents), tuple(kept)
+
+
+def _renumbered(index: Affine, joined: frozenset[int]) -> Affine:
+    """An index in the new coordinates: one that counts what joined axes walk through has the step of the last one."""
+    terms: dict[int, int] = {}
+    for axis, coefficient in index.terms:
+        terms[axis - sum(other <= axis for other in joined)] = coefficient
+    return Affine(index.constant, tuple(terms.items()))
 
 
 def _cast(b: Builder, value: Value, shape: Shape) -> Value:

@@ -1,13 +1,12 @@
 """Chooses which matrix products are kernels, and which nests are computed in their loops.
 
 A product of a row and few columns, or of few rows and a transposed matrix, is a nest, others are kernels.  A nest that
-alone reads the result of one, element by element, is its *epilogue*; one that makes an operand for it alone, its
-*prologue* (`prologues`).
+alone reads the result of one is its *epilogue* (`epilogues`); one that makes an operand for it alone, its *prologue*
+(`prologues`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -17,18 +16,11 @@ from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.ops import Kernel
 from ..kernels.prefetch import fetch_before_loops
-from ..kernels.products import (
-    Epilogue,
-    build_product,
-    is_epilogue,
-    is_epilogue_of_rows,
-    is_product,
-)
-from ..kernels.row_sums import most_roundings
-from ..kernels.tiles import Registers, panels_of_rows, tile_once
+from ..kernels.products import Epilogue, build_product, is_product
+from ..kernels.tiles import tile_once
 from ..ops.movement import reshaped
-from ..ops.nest import identity_access, is_nest
 from ..types import F32, F64, TensorType
+from .epilogues import depth_of, epilogue_of, is_staged, read_as_matrices, registers_of
 from .long_sums import LONGEST_PART
 from .ops import is_one_product, sizes_of
 from .product_plans import LEAST_ROWS, plan_product
@@ -48,6 +40,8 @@ def write_product_kernels(block: Block, target: Target, replaced: Collection[Val
 
     `replaced` are the arguments whose buffers results may lie in.
     """
+    products = [i for i in block.instructions if is_product(i) and is_kernel_product(i, target)]
+    read_as_matrices(block, products, target)
     waiting: dict[Instruction, tuple[Instruction, Epilogue]] = {}
     written: set[Instruction] = set()
     old, block.instructions = block.instructions, []
@@ -128,65 +122,6 @@ def _is_wide(matrix: TensorType, target: Target) -> bool:
     return matrix.shape[-1] >= _LEAST_SUMS * target.lanes(matrix.dtype.bytes)
 
 
-def epilogue_of(product: Instruction[MatrixProduct], target: Target) -> Epilogue | None:
-    """The nest that alone reads the product, and makes its results of each of its elements, or of its rows."""
-    readers = [product.result]
-    for value in readers:  # which grows by its views
-        for user in value.uses:
-            if user.op.is_view:
-                readers += user.results
-    nests = {user for value in readers for user in value.uses if not user.op.is_view}
-    return _as_epilogue(product, nests.pop(), target) if len(nests) == 1 else None
-
-
-def _as_epilogue(
-    product: Instruction[MatrixProduct], nest: Instruction, target: Target
-) -> Epilogue | None:
-    """What follows a product as its epilogue, if it makes results of its elements, or of its rows."""
-    shape = product.result.tensor.shape
-    if not is_enabled("epilogues") or not is_nest(nest):
-        return None
-    if not is_epilogue(nest.op, shape):
-        if not is_epilogue_of_rows(nest.op, shape) or not _goes_along_rows(product, target):
-            return None
-    read = [n for n, x in enumerate(nest.operands) if base_of(x) is product.result]
-    if len(read) != 1:
-        return None
-    is_at_point = nest.op.accesses[read[0]].indices == identity_access(shape)  # not flipped, say
-    is_matrix = nest.operands[read[0]].tensor.shape == shape
-    return Epilogue(nest, read[0]) if is_at_point and is_matrix else None
-
-
-def _goes_along_rows(product: Instruction[MatrixProduct], target: Target) -> bool:
-    """Whether the tiles of a product can go along its rows, one after the other, and fill vectors.
-
-    Threads share it if they would otherwise.  A sum of rows is one of what panels come to, so that these may not be too
-    many (`kernels.row_sums`).
-    """
-    x, y = (operand.tensor for operand in product.operands)
-    rows, columns = product.result.tensor.shape[-2:]
-    registers = _registers(y, target)
-    plan = plan_product(product.op, x, y, target, whole_rows=True)
-    if columns % registers.lanes or plan.block_columns:
-        return False
-    if plan_product(product.op, x, y, target).grain and not plan.grain:
-        return False
-    depth = _depth(product.op, x, y)
-    panels = panels_of_rows(rows, columns, depth, registers, is_packed=plan.packed is not None)
-    longest = max(size for size, _ in panels) * registers.lanes
-    return sum(count for _, count in panels) + math.log2(longest) <= most_roundings(columns)
-
-
-def _registers(type: TensorType, target: Target) -> Registers:
-    """The vector registers for elements of a tensor."""
-    return Registers(target.registers, target.lanes(type.dtype.bytes), is_enabled("unroll"))
-
-
-def _depth(op: MatrixProduct, x: TensorType, y: TensorType) -> int:
-    """How many products are summed for an element of each matrix."""
-    return math.prod(op.infer(x, y).shape[:-2]) * op.summed(x)
-
-
 def _write(
     b: Builder, product: Instruction, epilogue: Epilogue | None, target: Target
 ) -> Sequence[Value]:
@@ -214,20 +149,25 @@ def _write_tiled(
     """The kernel with its loops scheduled."""
     x, y = (operand.tensor for operand in operands)
     matrices = [extent for extent in op.infer(x, y).shape[:-2] if extent > 1]
-    registers = _registers(y, target)
     reduces = epilogue is not None and bool(epilogue.reduced)
     plan = plan_product(op, x, y, target, whole_rows=reduces)
     results = build_product(
-        b, op, operands, epilogue, by_rows=not plan.block_columns, has_fma=target.fma
+        b,
+        op,
+        operands,
+        epilogue,
+        by_rows=not plan.block_columns,
+        has_fma=target.fma,
+        staged=epilogue is not None and is_staged(epilogue.nest, plan, target),
     )
     kernel: Instruction[Any] = b.block.instructions[-1]
     plan.share(kernel)
     tile_once(
         kernel,
-        registers,
+        registers_of(y, target),
         len(matrices),
         plan.packed,
-        depth=_depth(op, x, y),
+        depth=depth_of(op, x, y),
         block_columns=plan.block_columns,
         turned=plan.turned,
     )

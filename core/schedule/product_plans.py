@@ -59,7 +59,7 @@ _MOST_APART: Final = 32 << 20
 """Bytes that are packed in all places of one kernel."""
 
 _TILE_ROWS: Final = 12
-"""Rows that tiles usually have (`kernels.tiles`): 12 by 2 vectors fill 32 registers."""
+"""Rows that tiles usually have (`kernels.tile_sizes`): 12 by 2 vectors fill 32 registers."""
 
 _TILE_VECTORS: Final = 2
 """Vectors of columns that they have."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...core.ir import Block, Instruction, Op, Value
 from ...core.kernels.access_ops import LoadAt, StoreAt, buffer_of
 from ...core.kernels.guarded_ops import LoadWhere, StoreWhere
+from ...core.kernels.ops import AllocateLocal
 from ...core.lazy_dataclass import dataclass
 from .checks import Checks
 from .element_access import Pointers, element_address, offset_bytes
@@ -70,6 +71,9 @@ class KernelWriter:
             for result in instruction.results:
                 if result in self.begun:
                     self.write_sums([result])
+        for instruction in block.instructions:
+            if isinstance(instruction.op, AllocateLocal):
+                self.w.release(self.values[instruction.result])
         return [self.values[value] for value in block.terminator.operands]
 
     def enter(self, block: Block, arguments: Sequence[Register]) -> list[Register]:

@@ -240,6 +240,10 @@ class FunctionWriter(InstructionWriter):
         """Stack memory for `count` values, for the whole call, wherever in the function this is asked for."""
         return self.frame.allocate(type, count, align)
 
+    def release(self, memory: Register) -> None:
+        """Let what is allocated later have memory that nothing uses any more."""
+        self.frame.release(memory)
+
     # Structure.
 
     @contextmanager

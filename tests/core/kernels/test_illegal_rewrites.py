@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.instruction import Block, Instruction, Value
 from nnkit.core.kernels.build import KernelBuilder
+from nnkit.core.kernels.distribute import distribute
 from nnkit.core.kernels.errors import IllegalRewrite
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.indices import IndexSum
@@ -21,7 +24,7 @@ from nnkit.core.kernels.unroll import unroll, unroll_and_jam
 from nnkit.core.kernels.vectorise import vectorise
 from nnkit.core.ops import Add, DataTypeCast, Multiply
 from nnkit.core.text import print_module
-from nnkit.core.types import F32, I64, TensorType
+from nnkit.core.types import F32, I64, PointerType, TensorType
 from nnkit.core.verify import verify
 from tests.core.kernels.kernel_programs import module_of
 
@@ -175,12 +178,33 @@ def threads(build: KernelBuilder) -> None:
         build.store(build.load(x, columns.index), z, rows.index, columns.index)
 
 
+def shifted_back(build: KernelBuilder) -> None:
+    """z[0, i] = y[i] and y[i + 1] = x[i]: what an iteration stores, the next one loads."""
+    (x, *_), (y, z) = build.operands, build.outputs
+    with build.loop(7) as loop:
+        build.store(build.load(y, loop.index), z, 0, loop.index)
+        build.store(build.load(x, loop.index), y, at(loop.index, 1, 1))
+
+
+def by_a_local(build: KernelBuilder) -> None:
+    """y[i] = x[i], by a buffer of each iteration's own."""
+    (x, *_), (y, *_) = build.operands, build.outputs
+    with build.loop(8) as loop:
+        own = build.local(TensorType((), F32))
+        build.store(build.load(x, loop.index), own)
+        build.store(build.load(own), y, loop.index)
+
+
 Write = Callable[[KernelBuilder], None]
 Apply = Callable[[Block, Instruction, KernelBuilder], Any]
 
 
 def second(block: Block) -> Instruction:
     return loops_of(block)[1]
+
+
+def nth(loop: Instruction, number: int) -> Instruction:
+    return body_of(loop).instructions[number]
 
 
 ILLEGAL: list[tuple[str, Write, Apply]] = [
@@ -204,6 +228,15 @@ ILLEGAL: list[tuple[str, Write, Apply]] = [
     ("needs what the first yields", normalised, lambda b, l, _: fuse(b, l, second(b))),
     ("change the order of a store to %y0 and a load of %y0", late, lambda b, l, _: fuse(b, l, second(b))),
     ("a storeAt stands between the loops", stored_between, lambda b, l, _: fuse(b, l, second(b))),
+    ("the second half needs what a loadAt gives", copy, lambda b, l, _: distribute(b, l, nth(l, 1))),
+    ("nothing to do", copy, lambda b, l, _: distribute(b, l, nth(l, 0))),
+    ("nothing to do", copy, lambda b, l, _: distribute(b, l, nth(l, -1))),
+    ("uses what the loop carries", running, lambda b, l, _: distribute(b, l, nth(l, -2))),
+    ("change the order of a store to %y0 and a load of %y0", shifted_back,
+     lambda b, l, _: distribute(b, l, nth(l, 2))),
+    ("is not only loaded and stored", elsewhere, lambda b, l, _: distribute(b, l, nth(l, -2))),
+    ("from 0 by 1 that one thread runs", by_a_local,
+     lambda b, l, _: (parallelise(b, l, 2), distribute(b, l, nth(l, -3)))),
     ("stands before the first", copy, lambda b, l, _: fuse(b, second(b), l)),
     ("from 0 upto 8 by 1 and from 0 upto 8 by 1 parallel 2 differ", copy,
      lambda b, l, _: (parallelise(b, second(b), 2), fuse(b, l, second(b)))),
@@ -236,6 +269,22 @@ def test_illegal_rewrites_say_why(reason: str, write: Write, apply: Apply) -> No
         apply(build.block, loops_of(build.block)[0], build)
     assert reason in str(raised.value)
     assert print_module(module).replace(" parallel 2", "") == before.replace(" parallel 2", "")
+
+
+def test_a_buffer_that_both_loops_use_has_an_element_for_each_iteration() -> None:
+    """Of their own; and what is computed of the index alone is computed in both."""
+    build = KernelBuilder([VECTOR], [VECTOR])
+    by_a_local(build)
+    (loop,) = loops_of(build.block)
+    first, second = distribute(build.block, loop, nth(loop, -3))
+    assert [one.op.name for one in build.block.instructions] == ["allocateLocal", "loop", "loop"]
+    assert build.block.instructions[0].result.type == PointerType(VECTOR)
+    unroll_and_jam(build.block, first)
+    vectorise(build.block, second, 8)
+    module = module_of(build)
+    verify(module)
+    numbers = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(evaluate(module, "main", numbers), numbers)
 
 
 def test_a_result_in_the_place_of_an_operand_is_the_only_alias() -> None:

@@ -19,6 +19,7 @@ from nnkit.core.kernels.access_ops import buffer_of
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.cse import cse, drop_dead_code
 from nnkit.core.kernels.dependence import root_of
+from nnkit.core.kernels.distribute import distribute
 from nnkit.core.kernels.errors import IllegalRewrite
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.hoist import hoist, hoist_all
@@ -180,6 +181,9 @@ REWRITES: Mapping[str, Rewrite] = {
     "hoist_all": lambda rng, block, loop: hoist_all(block),
     "interchange": lambda rng, block, loop: interchange(block, loop),
     "fuse": _fuse,
+    "distribute": lambda rng, block, loop: distribute(
+        block, loop, rng.choice(body_of(loop).instructions)
+    ),
     "promote": lambda rng, block, loop: promote(block, loop),
     "parallelise": lambda rng, block, loop: parallelise(block, loop, rng.randint(1, 3)),
     "fold_indices": lambda rng, block, loop: fold_indices(block),
@@ -192,6 +196,7 @@ REWRITES: Mapping[str, Rewrite] = {
 }
 SELDOM = (
     "fuse",
+    "distribute",
     "vectorise_reduction",
     "interchange",
     "vectorise",

@@ -9,13 +9,14 @@ from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage, finish_function, start_function
 from nnkit.core.ir.placement import Placement, arena, output
-from nnkit.core.kernels import products, tiles
+from nnkit.core.kernels import products, tile_sizes
 from nnkit.core.kernels.access_ops import LoadAt
 from nnkit.core.kernels.bounds import accesses_outside
 from nnkit.core.kernels.ops import Fma, Loop, executed
 from nnkit.core.kernels.pack import SummedRange
 from nnkit.core.kernels.products import CHUNK, build_product, chunk_length
-from nnkit.core.kernels.tiles import Packing, Registers, best_tile, tile_product
+from nnkit.core.kernels.tile_sizes import Registers, best_tile
+from nnkit.core.kernels.tiles import Packing, tile_product
 from nnkit.core.ops import Return
 from nnkit.core.types import F32, TensorType
 from nnkit.core.verify import verify
@@ -81,7 +82,7 @@ def test_tiled_products_are_products() -> None:
 def test_unrolled_sums_are_added_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """For sums that are whole runs of steps, and others; long ones have chunks."""
     monkeypatch.setattr(
-        tiles, "_CODE", 0.0
+        tile_sizes, "_CODE", 0.0
     )  # as if code cost nothing: it pays in large products only
     monkeypatch.setattr(products, "CHUNK", 32)
     best_tile.cache_clear()

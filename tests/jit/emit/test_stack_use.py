@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, f32
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32
 from nnkit.jit.emit.stack_use import SMALL, stack_use
 from nnkit.jit.emit.writer import I8, ModuleWriter
 
@@ -68,3 +68,21 @@ def test_results_of_many_sums() -> None:
 
     wanted = [float(k * x[k:].astype(np.float64).sum()) for k in range(1, 6)]
     assert sums(Tensor1D(x)).numpy().tolist() == wanted
+
+
+def test_local_buffers_of_kernels_in_turn_are_one() -> None:
+    """Sums of tiles before what is computed of them: up to 16 rows of 128, and a vector, for each layer."""
+
+    def bytes_of(count: int) -> int:
+        @nk.staged
+        def layers(x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+            for _ in range(count):
+                x = nk.tanh(x @ w)
+            return x
+
+        text = layers.llvm(nk.spec((27, 128), f32), nk.spec((128, 128), f32))
+        return sum(int(size) for size in re.findall(r"alloca float, i64 (\d+)", text)) * 4
+
+    one = bytes_of(1)
+    assert 4 * 128 * 4 < one <= 16 * (128 + 16) * 4
+    assert bytes_of(5) == one

@@ -1,4 +1,7 @@
-"""What rows of a product are reduced to is computed in the loops of that product, where its tiles go along rows."""
+"""What follows a product is computed in its loops: of elements, of rows, and of rows that several axes count.
+
+What takes long is computed of sums that are stored first.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,20 @@ from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
 from nnkit.core.kernels.loops import inside, is_loop, loop_op
-from nnkit.core.kernels.ops import ReduceLanes, executed
+from nnkit.core.kernels.ops import AllocateLocal, ReduceLanes, executed
 from nnkit.core.kernels.row_sums import most_roundings
-from nnkit.core.ops import Add, Combinator, Dot, Multiply, Reduce, Square, Subtract, Tanh, Transpose
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Dot,
+    Exp,
+    Multiply,
+    Reduce,
+    Square,
+    Subtract,
+    Tanh,
+    Transpose,
+)
 from nnkit.core.schedule import product_plans, row_blocks, shared_loops
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F32, F64, DType, TensorType
@@ -29,13 +43,16 @@ from tests.rows import each
 
 AVX512 = Target(vector_bytes=64, registers=32, fma=True)
 SSE2 = Target(vector_bytes=16, registers=16, fma=False)
+FAR = replace(AVX512, l1_bytes=64, l2_bytes=64)
+"""Operands are packed, in blocks, whatever their size."""
 
 Program = Callable[[Builder, Value, Value, Value], list[Value]]
 
 
 @pytest.fixture(autouse=True)
 def every_product_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And none goes by blocks of rows, which would come first."""
+    """None goes by blocks of rows, which would come first, and no two become one."""
+    monkeypatch.setenv("NNKIT_DISABLE", "merge")
     monkeypatch.setattr(products, "LEAST_PRODUCT", 1)
     monkeypatch.setattr(row_blocks, "_LEAST_SAVED", 1 << 60)
 
@@ -73,7 +90,24 @@ def _turned_layer(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
     return [z, _joined(b, Combinator.MAX, z)]
 
 
-PROGRAMS = _distances, _differences_too, _extremes, _turned_layer
+def _long_distances(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    """What takes long, and is never stored."""
+    far = b.emit(Subtract(), b.emit(Dot(), x, w), c)
+    return [_joined(b, Combinator.ADD, b.emit(Exp(), b.emit(Tanh(), far)))]
+
+
+def _layer(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    return [b.emit(Add(), b.emit(Dot(), x, w), c)]
+
+
+def _long_layer(b: Builder, x: Value, w: Value, c: Value) -> list[Value]:
+    z = b.emit(Tanh(), b.emit(Multiply(), b.emit(Dot(), x, w), c))
+    return [z, b.emit(Square(), z)]
+
+
+REDUCING = _distances, _differences_too, _extremes, _turned_layer, _long_distances
+ELEMENTWISE = _layer, _long_layer
+STAGED = _turned_layer, _long_distances, _long_layer
 
 
 class Sizes(NamedTuple):
@@ -82,12 +116,16 @@ class Sizes(NamedTuple):
     rows: tuple[int, ...]
     k: int
     columns: int
+    shares_matrix: bool = False
+    """Whether all rows are multiplied with one matrix."""
 
 
 def _fused(program: Program, dtype: DType, sizes: Sizes) -> Module:
-    (*batch, m), k, n = sizes
+    (*batch, m), k, n, is_shared = sizes
     matrix = (n, k) if program is _turned_layer else (k, n)
     types = [TensorType((*batch, *shape), dtype) for shape in ((m, k), matrix, (m, n))]
+    if is_shared:
+        types[1] = TensorType(matrix, dtype)
 
     def build(b: Builder, *operands: Value) -> list[Value]:
         x, w, c = operands
@@ -111,7 +149,7 @@ def _is_taken(program: Program, dtype: DType, sizes: Sizes, target: Target) -> b
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(PROGRAMS),
+    st.sampled_from(REDUCING),
     st.sampled_from((F32, F64)),
     st.sampled_from(((2,), (7,), (29,), (3, 5), (2, 3, 6))),
     st.integers(1, 9),
@@ -125,6 +163,48 @@ def test_a_product_and_what_its_rows_are_reduced_to_are_one_kernel(
     columns = vectors * target.lanes(dtype.bytes)
     found = _is_taken(program, dtype, Sizes(rows, k, columns), target)
     assert found or (program is _turned_layer and rows[-1] < product_plans.LEAST_ROWS)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from((*ELEMENTWISE, *REDUCING)),
+    st.sampled_from((F32, F64)),
+    st.sampled_from(((3, 5), (2, 3, 4), (4, 1), (1, 4), (2, 1, 3))),
+    st.integers(1, 9),
+    st.integers(2, 70),
+    st.sampled_from((AVX512, SSE2)),
+)
+def test_rows_that_several_axes_count_are_those_of_a_matrix(
+    program: Program, dtype: DType, rows: tuple[int, ...], k: int, columns: int, target: Target
+) -> None:
+    """Batches and steps of time, all of which are multiplied with one matrix."""
+    is_whole = columns % target.lanes(dtype.bytes) == 0 and columns < 10 * 16
+    found = _is_taken(program, dtype, Sizes(rows, k, columns, shares_matrix=True), target)
+    assert found or 1 in rows or (program in REDUCING and not is_whole)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(STAGED),
+    st.sampled_from((F32, F64)),
+    st.sampled_from(((5,), (29,), (3, 5))),
+    st.integers(1, 9),
+    st.integers(2, 70),
+    st.sampled_from((AVX512, SSE2, FAR)),
+)
+def test_sums_are_stored_before_what_takes_long(
+    program: Program, dtype: DType, rows: tuple[int, ...], k: int, columns: int, target: Target
+) -> None:
+    """By any tiles, in blocks of columns, packed; and once for all rows of a tile."""
+    sizes = Sizes(rows, k, columns)
+    is_alone = _is_taken(program, dtype, sizes, target)
+    kernels = kernels_in(_fused(program, dtype, sizes), target)
+    for kernel in kernels if is_alone else ():
+        body = list(inside(kernel.regions[0].entry))
+        staged = [i for i in body if isinstance(i.op, AllocateLocal)]
+        assert staged
+        long = sum(isinstance(i.op, Tanh) for i in body)
+        assert long <= 4 * len(staged)  # widths of vectors, whatever the height of tiles
 
 
 def _share_all_work(monkeypatch: pytest.MonkeyPatch) -> None:
