@@ -138,6 +138,21 @@ def block(batch: int, length: int, width: int) -> Callable[[np.random.Generator]
     return make
 
 
+def layer(
+    batch: int, length: int, width: int, wide: int
+) -> Callable[[np.random.Generator], Arrays]:
+    """Of a batch of sequences."""
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return {
+            "x": normal(rng, batch, length, width),
+            "w": normal(rng, width, wide) * np.float32(width**-0.5),
+            "b": normal(rng, wide) / 10,
+        }
+
+    return make
+
+
 def line(n: int) -> Callable[[np.random.Generator], Arrays]:
     return lambda rng: {"x": normal(rng, n), "y": normal(rng, n)}
 
@@ -257,6 +272,19 @@ def _block(batch: int, length: int, width: int, *, quick: bool = False) -> Probl
     )
 
 
+def _layer(batch: int, length: int, width: int, wide: int) -> Problem:
+    rows = float(batch * length)
+    inputs, results = 4.0 * (rows * width + (width + 1) * wide), 4.0 * rows * wide
+    return Problem(
+        "layer",
+        f"gelu(x·w + b), {batch}×{length}×{width} times {width}×{wide}",
+        layer(batch, length, width, wide),
+        Work(rows * wide * (2.0 * width + CALL + 10.0), inputs, results),
+        group="larger",
+        target=0.9,
+    )
+
+
 WEIGHT_BYTES: Final = 4.0 * sum(fan_in * fan_out for fan_in, fan_out in pairwise(LAYERS))
 
 TABLE: Final = (
@@ -349,6 +377,7 @@ MEMORY: Final = (
 """Little is computed of much memory."""
 
 LARGER: Final = (
+    _layer(8, 128, 128, 512),
     _block(8, 64, 128, quick=True),
     _block(8, 128, 256),
     _block(8, 256, 256, quick=True),

@@ -77,6 +77,13 @@ def build_block(data: Arrays, mode: str) -> Call:
     return waiting(jax.jit(jax.grad(loss)), p, jnp.asarray(data["x"]))
 
 
+def build_layer(data: Arrays, mode: str) -> Call:
+    def layer(x: Any, w: Any, b: Any) -> Any:
+        return (jax.nn.gelu(x @ w + b, approximate=True),)
+
+    return waiting(jax.jit(layer), *(jnp.asarray(data[name]) for name in "xwb"))
+
+
 def build_product(data: Arrays, mode: str) -> Call:
     a, b = jnp.asarray(data["a"]), jnp.asarray(data["b"])
     return waiting(jax.jit(lambda a, b: (a @ b,)), a, b)
@@ -172,6 +179,7 @@ BUILDERS = {
     "softmax": build_softmax,
     "attention": build_attention,
     "block": build_block,
+    "layer": build_layer,
     "product": build_product,
     "line": build_line,
     "symmetric": build_symmetric,

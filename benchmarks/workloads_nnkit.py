@@ -146,6 +146,16 @@ def build_block(data: Arrays, mode: str) -> Call:
     return lambda: tuple(nk.tree.leaves(slope(p, x)))
 
 
+def build_layer(data: Arrays, mode: str) -> Call:
+    @nk.staged
+    def layer(x: Rep[Batches], w: Rep[Matrix], b: Rep[Tensor1D[f32]]) -> Rep[Batches]:
+        made: Rep[Batches] = gelu(x @ w + b)
+        return made
+
+    x, w, b = Tensor3D(data["x"], f32), Tensor2D(data["w"], f32), Tensor1D(data["b"], f32)
+    return lambda: (layer(x, w, b),)
+
+
 def build_product(data: Arrays, mode: str) -> Call:
     @nk.staged
     def product(a: Rep[Matrix], b: Rep[Matrix]) -> Rep[Matrix]:
@@ -249,6 +259,7 @@ BUILD = {
     "softmax": build_softmax,
     "attention": build_attention,
     "block": build_block,
+    "layer": build_layer,
     "product": build_product,
     "line": build_line,
     "symmetric": build_symmetric,

@@ -102,6 +102,13 @@ def build_block(data: Arrays, mode: str) -> Call:
     return gradient(mode, loss, [tensor(data[name]) for name in BLOCK])
 
 
+def build_layer(data: Arrays, mode: str) -> Call:
+    def layer(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor]:
+        return (functional.gelu(x @ w + b, approximate="tanh"),)
+
+    return without_gradient(mode, layer, *(tensor(data[name]) for name in "xwb"))
+
+
 def build_product(data: Arrays, mode: str) -> Call:
     return without_gradient(mode, lambda a, b: (a @ b,), tensor(data["a"]), tensor(data["b"]))
 
@@ -226,6 +233,7 @@ BUILD = {
     "softmax": build_softmax,
     "attention": build_attention,
     "block": build_block,
+    "layer": build_layer,
     "product": build_product,
     "line": build_line,
     "symmetric": build_symmetric,

@@ -38,6 +38,9 @@ _MOST_ROWS: Final = 16
 _MOST_VECTORS: Final = 4
 """The same."""
 
+_TOGETHER: Final = 2
+"""Vectors from which something that takes long is computed side by side."""
+
 _LATENCY: Final = 6
 """Steps until the sum that an instruction adds to is there, 4, with what it takes to keep all units busy meanwhile."""
 
@@ -123,6 +126,11 @@ def panels_of_rows(
     """
     tile = best_tile(rows, columns, depth, registers, is_packed=is_packed, reduces_rows=True)
     return panels_of(columns // registers.lanes, tile.vectors, reduces_rows=True)
+
+
+def panels_of_sums(count: int, *, reduces_rows: bool) -> Sequence[tuple[int, int]]:
+    """The same of a row of so many vectors of sums that lie in memory, of which something is computed."""
+    return panels_of(count, _MOST_VECTORS if reduces_rows else _TOGETHER, reduces_rows=True)
 
 
 def _widths(columns: int, vectors: int, lanes: int, *, reduces_rows: bool) -> list[tuple[int, int]]:

@@ -41,7 +41,7 @@ from .order import shorten_live_ranges
 from .pack import Panel, SummedRange, read_packed, write_panel
 from .same import written_body
 from .split import balanced, peel, split
-from .tile_sizes import Registers, Tile, best_tile, panels_of
+from .tile_sizes import Registers, Tile, best_tile, panels_of, panels_of_sums
 from .turned import TurnedRows, add_buffer, turn_rows
 from .unroll import unroll, unroll_and_jam
 from .vectorise import vectorise
@@ -95,7 +95,7 @@ def tile_product(
         depth * -(-count // widest),
         registers,
         is_packed=packed is not None,
-        reduces_rows=bool(columns.operands),
+        reduces_rows=bool(columns.operands) and _reader_of_own(body_of(columns)) is None,
     )
     start = packed.summed.start(entry) if packed is not None else _ZERO
     writer = _BlockWriter(kernel, tile, lanes, aliases, packed, start)
@@ -352,7 +352,7 @@ def _write_epilogue(block: Block, loop: Instruction, lanes: int, aliases: Buffer
     """Vectorise what is computed of a row of sums that lie in a local buffer."""
     rest: Instruction | None = loop
     count, reduces = loop_op(loop).count, bool(loop.operands)
-    for size, runs in panels_of(count // lanes, _TOGETHER, reduces_rows=True):
+    for size, runs in panels_of_sums(count // lanes, reduces_rows=reduces):
         part, rest = _first(block, rest, size * runs * lanes)
         if reduces:
             vectorise(block, part, size * lanes, reassociate=True, aliases=aliases)
@@ -361,10 +361,6 @@ def _write_epilogue(block: Block, loop: Instruction, lanes: int, aliases: Buffer
             vectorise(body_of(made.outer), made.inner, size * lanes, aliases=aliases)
     if rest is not None:
         _write_rest(block, rest, lanes, aliases)
-
-
-_TOGETHER: Final = 2
-"""Vectors of sums from which something is computed side by side."""
 
 
 def _unroll_sums(block: Block, factor: int, epilogue: Instruction | None = None) -> None:

@@ -120,7 +120,8 @@ def _walks_as_one(shape: Shape, use: Access | Output, axis: int, nest: Nest) -> 
     if len(places) == 1:
         index = indices[places[0]]
         assert isinstance(index, Affine)
-        return index.coefficient(axis - 1) == index.coefficient(axis) * nest.extents[axis]
+        outer, inner = index.coefficient(axis - 1), index.coefficient(axis)
+        return outer != 0 and outer == inner * nest.extents[axis]
     return (
         len(places) == 2
         and places[1] == places[0] + 1

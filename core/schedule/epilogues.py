@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ..compute.bodies import base_of
@@ -17,7 +17,7 @@ from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction
 from ..kernels.products import Epilogue, is_epilogue, is_epilogue_of_rows
 from ..kernels.row_sums import most_roundings
-from ..kernels.tile_sizes import Registers, panels_of_rows
+from ..kernels.tile_sizes import Registers, panels_of_rows, panels_of_sums
 from ..ops.nest import Nest, identity_access, is_nest
 from ..types import TensorType
 from .collapse import axes_of_rows, collapsed, emit_collapsed
@@ -91,7 +91,7 @@ def _goes_along_rows(product: Instruction[MatrixProduct], target: Target) -> boo
     """Whether the tiles of a product can go along its rows, one after the other, and fill vectors.
 
     Threads share it if they would otherwise.  A sum of rows is one of what panels come to, so that these may not be too
-    many (`kernels.row_sums`).
+    many (`kernels.row_sums`), whether sums of products are stored first or not.
     """
     x, y = (operand.tensor for operand in product.operands)
     rows, columns = product.result.tensor.shape[-2:]
@@ -101,10 +101,17 @@ def _goes_along_rows(product: Instruction[MatrixProduct], target: Target) -> boo
         return False
     if plan_product(product.op, x, y, target).grain and not plan.grain:
         return False
-    depth = depth_of(product.op, x, y)
-    panels = panels_of_rows(rows, columns, depth, registers, is_packed=plan.packed is not None)
-    longest = max(size for size, _ in panels) * registers.lanes
-    return sum(count for _, count in panels) + math.log2(longest) <= most_roundings(columns)
+    depth, vectors = depth_of(product.op, x, y), columns // registers.lanes
+    ways = (
+        panels_of_rows(rows, columns, depth, registers, is_packed=plan.packed is not None),
+        panels_of_sums(vectors, reduces_rows=True),
+    )
+    return max(_additions(panels, registers.lanes) for panels in ways) <= most_roundings(columns)
+
+
+def _additions(panels: Sequence[tuple[int, int]], lanes: int) -> float:
+    """Those that a number of a row goes through: for each panel behind it, and where lanes are joined."""
+    return sum(count for _, count in panels) + math.log2(max(size for size, _ in panels) * lanes)
 
 
 def is_staged(nest: Instruction[Nest], plan: ProductPlan, target: Target) -> bool:
@@ -113,6 +120,8 @@ def is_staged(nest: Instruction[Nest], plan: ProductPlan, target: Target) -> boo
     What takes long would be written out for each vector of a tile, whose sums leave it few registers; and many large
     tensors, a few lines of many rows of each, displace each other.
     """
+    if not is_enabled("distribute"):
+        return False
     *matrices, _, columns = nest.op.extents
     large = [x.tensor for x in nest.operands if x.tensor.shape == nest.op.extents]
     number = large[0].dtype.bytes  # of the product, at least

@@ -31,6 +31,7 @@ SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
         "cuts": "loops of kernels are cut where masks change",
         "kernels": "matrix products are tiles of registers, and not nests",
         "epilogues": "what follows a product is computed in its loops",
+        "distribute": "what takes long behind a product is computed of sums that are stored, row by row",
         "prologues": "what makes an operand of a product is computed where that is packed",
         "threads": "parallel loops run on several threads",
         "one-hot": "sums of which one element counts, at an index that is read, read that alone",

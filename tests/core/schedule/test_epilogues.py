@@ -207,6 +207,15 @@ def test_sums_are_stored_before_what_takes_long(
         assert long <= 4 * len(staged)  # widths of vectors, whatever the height of tiles
 
 
+def test_with_the_switch_all_is_computed_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", "merge,distribute")
+    for program in STAGED:
+        sizes = Sizes((29,), 5, 32)
+        assert _is_taken(program, F32, sizes, AVX512)
+        (kernel,) = kernels_in(_fused(program, F32, sizes), AVX512)
+        assert not any(isinstance(i.op, AllocateLocal) for i in inside(kernel.regions[0].entry))
+
+
 def _share_all_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_loops, "LEAST_JOB", 0.01)
     monkeypatch.setattr(shared_loops, "BLOCK", 0.01)
@@ -224,24 +233,26 @@ def test_rows_that_are_not_whole_vectors_are_reduced_elsewhere() -> None:
         assert not _is_taken(_distances, F32, Sizes((29,), 5, columns), AVX512)
 
 
-def test_sums_of_many_panels_would_round_too_often() -> None:
+@each("program, rows", [(_distances, 6), (_long_distances, 6), (_distances, 1)])
+def test_sums_of_many_panels_would_round_too_often(program: Program, rows: int) -> None:
     """A number is added in each panel that comes behind it, and whenever lanes are joined."""
     taken: list[bool] = []
-    for vectors in (1, 3, 16, 23, 32, 64):
-        sizes = Sizes((6,), 2, 16 * vectors)
-        taken.append(_is_taken(_distances, F32, sizes, AVX512))
+    for vectors in (1, 3, 16, 23, 32, 64, 128):
+        sizes = Sizes((rows,), 2, 16 * vectors)
+        taken.append(_is_taken(program, F32, sizes, AVX512))
         if taken[-1]:
-            (kernel,) = kernels_in(_fused(_distances, F32, sizes), AVX512)
-            over_columns = [x for x in _loops_in(kernel) if x.operands and _loops_in(x)]
-            panels = sum(loop_op(loop).count for loop in over_columns)
-            lanes = max(loop.results[0].tensor.size for loop in over_columns)
+            (kernel,) = kernels_in(_fused(program, F32, sizes), AVX512)
+            sums = [x for x in inside(kernel.regions[0].entry) if is_loop(x) and _is_reduced(x)]
+            panels = sum(loop_op(loop).count for loop in sums)
+            lanes = max(loop.results[0].tensor.size for loop in sums)
             assert panels + math.log2(lanes) <= most_roundings(sizes.columns)
-    assert taken[:3] == [True] * 3
+    assert taken[:3] == [True] * 3 or rows == 1
     assert not taken[-1]
 
 
-def _loops_in(instruction: Instruction) -> list[Instruction]:
-    return [x for x in inside(instruction.regions[0].entry) if is_loop(x)]
+def _is_reduced(loop: Instruction) -> bool:
+    """Whether the lanes of what a loop gives are joined."""
+    return any(isinstance(user.op, ReduceLanes) for x in loop.results for user in x.uses)
 
 
 def test_columns_that_threads_share_are_not_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
