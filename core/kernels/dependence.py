@@ -27,7 +27,7 @@ from .indices import BufferAccess, IndexSum, accesses_of
 from .loops import body_of, counted_op, loop_op
 
 BufferAliases: TypeAlias = Sequence[tuple[Value, Value]]
-"""Buffers of an operand and of the result that is made in its place."""
+"""Buffers of an operand and of the result that may be made in its place."""
 
 
 class Range(NamedTuple):
@@ -101,13 +101,22 @@ def key_of(access: BufferAccess) -> object:
 
 
 def root_of(buffer: Value, aliases: BufferAliases) -> Value:
-    """One of the buffers that lie where this one lies: the same for all of them."""
+    """One of the buffers that lie where this one may lie: the same for all of them.
+
+    A result may be made in the place of one operand or of another, and in that of an operand one result or another:
+    each of them may lie where any other does.
+    """
     while buffer.producer is not None and isinstance(buffer.op, ReshapeBuffer):
         (buffer,) = buffer.producer.operands
-    for operand, result in aliases:
-        if buffer is result:
-            return operand
-    return buffer
+    if not any(buffer in pair for pair in aliases):
+        return buffer
+    joined, count = {buffer}, 0
+    while len(joined) > count:
+        count = len(joined)
+        for pair in aliases:
+            if not joined.isdisjoint(pair):
+                joined.update(pair)
+    return next(operand for operand, _ in aliases if operand in joined)
 
 
 def dependence(loop: Instruction, aliases: BufferAliases = ()) -> str | None:

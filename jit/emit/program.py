@@ -21,7 +21,7 @@ from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.kernels.guarded_ops import CheckIndex, CopyBuffer
-from ...core.kernels.ops import Kernel, executed, is_kernel
+from ...core.kernels.ops import AllocateLocal, Kernel, executed, is_kernel
 from ...core.kernels.parallelise import has_parallel_loops
 from ...core.kernels.same import written_body
 from ...core.lazy_dataclass import dataclass
@@ -80,7 +80,7 @@ from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_f
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .sites import CheckSite, PrintSite
-from .stack_use import STACK_BYTES, stack_use
+from .stack_use import SMALL, STACK_BYTES, stack_use
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, PTR, Argument, ModuleWriter, constant
 
@@ -273,12 +273,20 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
 
 
 def _is_in_place(k: FunctionEmitter, kernel: Instruction[Kernel]) -> bool:
-    body = k.shared.bodies[kernel]
-    if len(body) < (_IN_PLACE if k.shared.uses[body] == 1 else _TINY):
-        return True
     if k.polls is not None and k.polls.safepoints.before(kernel):
         return True
-    return any(isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(kernel))
+    if any(isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(kernel)):
+        return True
+    if k.limit is not None and _local_bytes(kernel) > SMALL // 8:
+        return False  # a function that calls others may be on the stack many times
+    body = k.shared.bodies[kernel]
+    return len(body) < (_IN_PLACE if k.shared.uses[body] == 1 else _TINY)
+
+
+def _local_bytes(kernel: Instruction[Kernel]) -> int:
+    """What a kernel takes of the stack."""
+    ops = [one.op for _, one in executed(kernel)]
+    return max((op.type.bytes for op in ops if isinstance(op, AllocateLocal)), default=0)
 
 
 def _size_of(k: FunctionEmitter, instruction: Instruction) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import pickle
 import sys
 import threading
@@ -445,3 +446,78 @@ def test_gradients_of_parts_add_up_to_that_of_the_whole_in_one_buffer(way: str, 
     assert len(set(where)) == 1
     np.testing.assert_allclose(total.w, whole.w, rtol=1e-12)
     np.testing.assert_allclose(total.b, whole.b, rtol=1e-12, atol=1e-15)
+
+
+Several = Rep[tuple[Tensor2D[f32], Tensor2D[f32], Tensor2D[f32]]]
+
+
+@pytest.mark.parametrize("of_product", [True, False])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_results_of_one_kernel_may_lie_in_the_places_of_any_donated_operands(
+    of_product: bool, order: tuple[int, ...]
+) -> None:
+    """Whichever is written first: what another result reads there is loaded before."""
+
+    @nk.staged
+    def f(
+        x: Rep[Tensor2D[f32]],
+        a: Rep[Tensor2D[f32]],
+        b: Rep[Tensor2D[f32]],
+        c: Rep[Tensor2D[f32]],
+    ) -> Several:
+        p = nk.exp(x @ x) if of_product else nk.exp(x + x)
+        made = p + a, p * b, a - p * c
+        return nk.tup(*(made[n] for n in order))
+
+    rng = np.random.default_rng(2)
+    arrays = [(rng.normal(size=(48, 48)) / 4).astype(np.float32) for _ in range(4)]
+    wanted = [np.asarray(one) for one in f(*map(Tensor2D, arrays))]
+    for donated in ((1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)):
+        found = nk.donate(f, *donated)(*(Tensor2D(array.copy()) for array in arrays))
+        for one, other in zip(found, wanted, strict=True):
+            assert np.array_equal(np.asarray(one), other), donated
+
+
+def test_moments_and_weights_are_updated_in_place_in_any_order() -> None:
+    """Steps of Adam, whose gradient is a product: results before or behind those that read what they replace."""
+    Matrix = Rep[Tensor2D[f32]]
+
+    def step(x: Matrix, d: Matrix, m: Matrix, v: Matrix, w: Matrix) -> tuple[Matrix, ...]:
+        g = x.T @ d
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        return m, v, w - 0.01 * m / (nk.sqrt(v) + 1e-6)
+
+    rng = np.random.default_rng(3)
+    x, d = (rng.normal(size=(40, n)).astype(np.float32) for n in (96, 64))
+    given = [rng.random((96, 64)).astype(np.float32) for _ in range(3)]
+    for order in itertools.permutations(range(3)):
+        staged = nk.staged(
+            lambda x, d, m, v, w, order=order: nk.tup(*(step(x, d, m, v, w)[n] for n in order))
+        )
+        tensors = [Tensor2D(array) for array in (x, d, *given)]
+        wanted = [np.asarray(one) for one in staged(*tensors)]
+        for donated in ((2,), (3,), (4,), (2, 4), (2, 3, 4)):
+            copies = [Tensor2D(array.copy()) for array in (x, d, *given)]
+            for one, other in zip(nk.donate(staged, *donated)(*copies), wanted, strict=True):
+                assert np.array_equal(np.asarray(one), other), (order, donated)
+
+
+def test_temporaries_that_lie_in_each_others_places_are_read_first() -> None:
+    """The tangent of a network whose hidden layer is multiplied."""
+
+    @nk.staged
+    def loss(
+        x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]], b: Rep[Tensor2D[f32]]
+    ) -> Rep[Scalar[f32]]:
+        y = nk.erf(nk.relu((x @ w) * b) @ w)
+        return ((y - y.mean(axis=-1).expand_dims(1)) * y).sum()
+
+    rng = np.random.default_rng(0)
+    x, w, b, dx = (
+        (rng.normal(size=shape) / 4).astype(np.float32)
+        for shape in ((32, 64), (64, 64), (32, 64), (32, 64))
+    )
+    tensors = [Tensor2D(array) for array in (x, w, b)]
+    _, tangent = nk.jvp(of=loss, wrt=(0,))(*tensors, Tensor2D(dx))
+    slope = nk.gradient(of=loss, wrt=0)(*tensors)
+    assert float(tangent) == pytest.approx(float((np.asarray(slope) * dx).sum()), rel=1e-4)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.kernels.build import KernelBuilder
-from nnkit.core.kernels.dependence import accesses_in, dependence, may_touch_same
+from nnkit.core.kernels.dependence import accesses_in, dependence, may_touch_same, root_of
 from nnkit.core.kernels.indices import IndexSum, access_of
 from nnkit.core.kernels.loops import loops_of
 from nnkit.core.types import F32, TensorType
@@ -98,3 +98,18 @@ def test_what_meets_is_found(
     )
     assert not same or may_touch_same(found[True], found[False])
     assert all(access_of(a.instruction) == a for a in found.values())
+
+
+def test_buffers_that_may_lie_in_one_place_have_one_root() -> None:
+    """A result in the place of one operand or another, and another result there: they are one for all rewrites."""
+    build = KernelBuilder([TensorType((4,), F32)] * 4, [TensorType((4,), F32)] * 3)
+    (a, b, c, d), (x, y, z) = build.operands, build.outputs
+    pairs = [(a, x), (b, x), (b, y), (d, z)]
+    roots = {one: root_of(one, pairs) for one in (a, b, c, d, x, y, z)}
+    assert len({roots[one] for one in (a, b, x, y)}) == 1
+    assert roots[d] is roots[z] is not roots[a]
+    assert roots[c] is c
+    for order in permutations(pairs):
+        for one, other in product(roots, repeat=2):
+            same = root_of(one, order) is root_of(other, order)
+            assert same == (roots[one] is roots[other])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, i32
 from nnkit.jit.emit.stack_use import SMALL, stack_use
 from nnkit.jit.emit.writer import I8, ModuleWriter
 
@@ -86,3 +88,27 @@ def test_local_buffers_of_kernels_in_turn_are_one() -> None:
     one = bytes_of(1)
     assert 4 * 128 * 4 < one <= 16 * (128 + 16) * 4
     assert bytes_of(5) == one
+
+
+def test_local_buffers_of_kernels_are_not_in_frames_that_recurse() -> None:
+    """Ten kilobytes of sums in each of 500 frames would not fit into a stack of 1 MiB."""
+
+    @nk.staged
+    def deep(
+        x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]], n: Rep[Scalar[i32]]
+    ) -> Rep[Tensor2D[f32]]:
+        return nk.cond(n == 0, lambda: x, lambda: deep(nk.tanh(x @ w), w, n - 1) + 1.0)
+
+    x, w = Tensor2D(np.ones((29, 128), np.float32)), Tensor2D(np.zeros((128, 128), np.float32))
+    found: list[float] = []
+    thread_of(1 << 20, lambda: found.append(float(np.asarray(deep(x, w, np.int32(500)))[0, 0])))
+    assert found == [500.0]
+
+
+def thread_of(stack: int, run: Callable[[], None]) -> None:
+    """Run in a thread with so much stack."""
+    old = threading.stack_size(stack)
+    thread = threading.Thread(target=run)
+    thread.start()
+    threading.stack_size(old)
+    thread.join()
