@@ -20,10 +20,9 @@ from ..ir.effect import Effect
 from ..ir.instruction import Block, Instruction
 from ..ir.surgery import operands_inside
 from ..types import TensorType
-from .access_ops import LoadAt, StoreAt
 from .dependence import BufferAliases, accesses_in, conflict_of_order, range_of, shifted
 from .errors import IllegalRewrite
-from .indices import IndexSum, access_of, maps_of
+from .indices import IndexSum, access_of, move_access
 from .loops import (
     apply_op,
     body_of,
@@ -124,14 +123,7 @@ def _expanded(room: Instruction, body: Block, op: Loop) -> Instruction:
     for user in list(room.result.uses):
         access = access_of(user)
         assert access is not None
-        maps, coordinates = maps_of([own, *access.indices])
-        steps = (0, *access.steps) if access.lanes else ()
-        if isinstance(user.op, LoadAt):
-            user.op = LoadAt(maps, user.op.lanes, steps, user.op.active)
-            user.set_operands([wide.result, *coordinates])
-        elif isinstance(user.op, StoreAt):
-            user.op = StoreAt(maps, steps, user.op.active)
-            user.set_operands([user.operands[0], wide.result, *coordinates])
+        move_access(access, wide.result, [own, *access.indices], (0, *access.steps))
     wide.result.name = room.result.name
     body.instructions.remove(room)
     return wide

@@ -150,6 +150,18 @@ def set_indices(instruction: Instruction, indices: Sequence[IndexSum]) -> None:
     instruction.set_operands([*others, *coordinates])
 
 
+def move_access(
+    access: BufferAccess, buffer: Value, indices: Sequence[IndexSum], steps: tuple[int, ...]
+) -> None:
+    """Have a load or store touch these elements of another buffer."""
+    instruction, op = access.instruction, access.instruction.op
+    assert isinstance(op, LoadAt | StoreAt)
+    maps, coordinates = maps_of(indices)
+    stored = instruction.operands[:1] if access.is_store else ()
+    instruction.op = replace(op, indices=maps, steps=steps if access.lanes else ())
+    instruction.set_operands([*stored, buffer, *coordinates])
+
+
 def element_of(buffer: Value, indices: Sequence[IndexSum]) -> IndexSum:
     """The element of a buffer at these indices, counted in the order of memory."""
     element = IndexSum(0, {})

@@ -36,9 +36,9 @@ from ..ops.arithmetic import Add
 from ..ops.literal import splat
 from ..ops.nest import Access, Output, build_nest, identity_access
 from ..types import PointerType, Shape, TensorType, scalar
-from .access_ops import LoadAt, StoreAt, buffer_of
+from .access_ops import buffer_of
 from .build import KernelBuilder
-from .indices import BufferAccess, IndexSum, access_of, maps_of
+from .indices import BufferAccess, IndexSum, access_of, move_access
 from .loops import inside
 from .pack import Panel, write_panel
 from .products import Epilogue, build_product
@@ -427,20 +427,12 @@ def _steps(view: _View, type: TensorType) -> tuple[int, ...]:
 
 def _redirect(access: BufferAccess, view: _View) -> None:
     """Touch the same element of what the buffer is a view of."""
-    instruction, op = access.instruction, access.instruction.op
     corner = view.corner or (_NONE,) * len(access.indices)
     own = [index.plus(moved) for index, moved in zip(access.indices, corner, strict=True)]
     steps = access.steps
     if view.stride:
         own, steps = [own[1].plus(own[0], view.stride)], (steps[1] + steps[0] * view.stride,)
-    maps, coordinates = maps_of([*view.first, *own])
-    steps = (*(0 for _ in view.first), *steps) if access.lanes else ()
-    if isinstance(op, LoadAt):
-        instruction.op = LoadAt(maps, op.lanes, steps, op.active)
-        instruction.set_operands([view.buffer, *coordinates])
-    elif isinstance(op, StoreAt):
-        instruction.op = StoreAt(maps, steps, op.active)
-        instruction.set_operands([instruction.operands[0], view.buffer, *coordinates])
+    move_access(access, view.buffer, [*view.first, *own], (*(0 for _ in view.first), *steps))
 
 
 def _matrix(type: TensorType, count: int | None) -> TensorType:

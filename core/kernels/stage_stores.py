@@ -15,7 +15,6 @@ Source: buffers of Halide's `compute_at` and `store_at`; write-back buffers of G
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Value
 from ..lazy_dataclass import dataclass
 from ..types import Array, TensorType
-from .access_ops import StoreAt, StreamInto, buffer_of
+from .access_ops import StreamInto, buffer_of
 from .bounds import interval_of
 from .dependence import Range, range_of, root_of
 from .errors import IllegalRewrite
@@ -36,6 +35,7 @@ from .indices import (
     element_of,
     indices_of,
     maps_of,
+    move_access,
 )
 from .loops import body_of, counted_op, loop_op, require_known_bounds
 from .ops import AllocateLocal
@@ -65,7 +65,7 @@ def stage_stores(loop: Instruction, buffer: Value, rows: LoopRows) -> None:
     b = Builder(Block())
     local = b.emit(AllocateLocal(TensorType((staging.size,), tensor.dtype)))
     for access, relative in staging.stores:
-        _redirect(access, relative, local)
+        move_access(access, local, [relative], (step_of(access),))
     drop_fetches(body, lambda one: _is_fetch_of(one, staging))
     body.instructions[:0] = b.block.instructions
     b = Builder(Block())
@@ -226,15 +226,6 @@ def _elements(element: IndexSum, access: BufferAccess, ranges: Mapping[Value, Ra
         numbers = coefficient * (lower + step * np.arange(extent))
         found = np.unique(np.add.outer(numbers, found))
     return found
-
-
-def _redirect(access: BufferAccess, relative: IndexSum, local: Value) -> None:
-    """Store the same in the local buffer."""
-    maps, coordinates = maps_of([relative])
-    store = access.instruction
-    assert isinstance(store.op, StoreAt)
-    store.op = replace(store.op, indices=maps, steps=(step_of(access),) if access.lanes else ())
-    store.set_operands([store.operands[0], local, *coordinates])
 
 
 def _is_fetch_of(one: Instruction, staging: _Staging) -> bool:

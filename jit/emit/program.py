@@ -80,7 +80,7 @@ from .matrix_functions import LAPACK, LAPACK_CALLS, LAPACK_STACK, write_matrix_f
 from .parallel import ParallelLoops
 from .parts import part, parts_of, share_variables
 from .sites import CheckSite, PrintSite
-from .stack_use import SMALL, STACK_BYTES, stack_use
+from .stack_use import STACK_BYTES, stack_use
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, PTR, Argument, ModuleWriter, constant
 
@@ -273,18 +273,18 @@ def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
 
 
 def _is_in_place(k: FunctionEmitter, kernel: Instruction[Kernel]) -> bool:
+    body = k.shared.bodies[kernel]
+    is_short = len(body) < (_IN_PLACE if k.shared.uses[body] == 1 else _TINY)
+    # a function that calls others may be on the stack many times
+    if is_short and (k.limit is None or _largest_local(kernel) <= _SMALL_LOCAL):
+        return True
     if k.polls is not None and k.polls.safepoints.before(kernel):
         return True
-    if any(isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(kernel)):
-        return True
-    if k.limit is not None and _local_bytes(kernel) > SMALL // 8:
-        return False  # a function that calls others may be on the stack many times
-    body = k.shared.bodies[kernel]
-    return len(body) < (_IN_PLACE if k.shared.uses[body] == 1 else _TINY)
+    return any(isinstance(one.op, _IN_PLACE_OPS) for _, one in executed(kernel))
 
 
-def _local_bytes(kernel: Instruction[Kernel]) -> int:
-    """What a kernel takes of the stack."""
+def _largest_local(kernel: Instruction[Kernel]) -> int:
+    """Bytes of the largest buffer that a kernel has on the stack."""
     ops = [one.op for _, one in executed(kernel)]
     return max((op.type.bytes for op in ops if isinstance(op, AllocateLocal)), default=0)
 
@@ -320,6 +320,9 @@ def _parallel_loops(shared: ProgramContext) -> ParallelLoops | None:
 _IN_PLACE: Final = 256
 """Instructions of a kernel that is no function of its own: a function costs LLVM a millisecond, but more than linear
 time in its length."""
+
+_SMALL_LOCAL: Final = 1024
+"""Bytes of a local buffer that each call of a function may have in its frame."""
 
 _TINY: Final = 16
 """The same of one that others are equal to: a call takes as long as so many instructions."""

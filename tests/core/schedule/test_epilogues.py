@@ -198,6 +198,7 @@ def test_sums_are_stored_before_what_takes_long(
     """By any tiles, in blocks of columns, packed; and once for all rows of a tile."""
     sizes = Sizes(rows, k, columns)
     is_alone = _is_taken(program, dtype, sizes, target)
+    assert is_alone or program is not _long_layer
     kernels = kernels_in(_fused(program, dtype, sizes), target)
     for kernel in kernels if is_alone else ():
         body = list(inside(kernel.regions[0].entry))
