@@ -20,6 +20,7 @@ from typing import TypeAlias
 from ..errors import InternalError, VerifyError
 from ..garbage import garbage_left
 from ..ir import Module
+from ..passes.base import Pass
 from ..passes.canonicalize import Canonicalize
 from ..passes.constant_propagation import ConstantPropagation
 from ..passes.dce import DeadCode
@@ -30,6 +31,7 @@ from ..passes.flatten import Flatten
 from ..passes.inline import Inline
 from ..passes.inline_chains import InlineChains
 from ..passes.integer_ranges import IntegerRanges
+from ..passes.interleave_stacks import InterleaveStacks
 from ..passes.isolate import Isolate
 from ..passes.licm import LoopInvariants
 from ..passes.pipeline import Pipeline, run_pipeline
@@ -121,9 +123,16 @@ def passes_to(
     schedule for.
     """
     found = _all_passes_to(stage, *entries, level=level, target=target)
-    if is_enabled("hoist"):
-        return found
-    return tuple(x for x in found if not isinstance(x, LoopInvariants | DistributeLoops))
+    disabled = tuple(kind for kind, switch in _SWITCHES.items() if not is_enabled(switch))
+    return tuple(x for x in found if not isinstance(x, disabled))
+
+
+_SWITCHES: Mapping[type[Pass], str] = {
+    LoopInvariants: "hoist",
+    DistributeLoops: "hoist",
+    InterleaveStacks: "interleave",
+}
+"""What `NNKIT_DISABLE` calls passes that only make programs faster."""
 
 
 def _all_passes_to(stage: Stage, *entries: str, level: int, target: Target | None) -> Pipeline:
@@ -151,6 +160,8 @@ def _all_passes_to(stage: Stage, *entries: str, level: int, target: Target | Non
                 Scalarize(),
                 *(improved if level else ()),
                 DeadCode(),
+                # when only what is needed is still stacked, and is read as it will be
+                *((InterleaveStacks(),) if level else ()),
                 # last, as the passes before see through bodies that know what is around them
                 Isolate(),
                 # literals that bodies now have copies of

@@ -333,6 +333,15 @@ def entries_at(instruction: Instruction, index: Value, greatest: int) -> tuple[V
     return (x, op.axis) if at is index else None
 
 
+def index_of_entry(instruction: Instruction) -> Value | None:
+    """The index, where a gather takes one entry along the leading axis."""
+    op = instruction.op
+    if not isinstance(op, Gather) or op.axis or len(instruction.operands) != 2:
+        return None
+    index = instruction.operands[1]
+    return None if index.tensor.rank else index
+
+
 def check_indices(
     name: str, axis: int, x: TensorType, indices: Sequence[TensorType], bounds: Bounds
 ) -> Shape:

@@ -2,9 +2,10 @@
 
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `simplify_structured` (those of structured ops), `fold`, `simplify` and `cse`, then
-`canonicalize`, which is these in one; `integer_ranges`, `licm` and `distribute_loops`, for loops; `dce`, `inline`,
-`inline_chains` and `dead_functions`; `scalarize`, `flatten`, `expand` and `isolate`, which prepare for what follows,
-`split_memory` and `index_pointers` for derivatives of what lies in memory; last `pipeline`, which runs them.
+`canonicalize`, which is these in one; `integer_ranges`, `licm`, `distribute_loops` and `interleave_stacks`, for loops;
+`dce`, `inline`, `inline_chains` and `dead_functions`; `scalarize`, `flatten`, `expand` and `isolate`, which prepare
+for what follows, `split_memory` and `index_pointers` for derivatives of what lies in memory; last `pipeline`, which
+runs them.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -22,6 +23,7 @@ from .index_pointers import IndexPointers
 from .inline import Inline
 from .inline_chains import InlineChains
 from .integer_ranges import IntegerRanges
+from .interleave_stacks import InterleaveStacks
 from .isolate import Isolate
 from .licm import LoopInvariants
 from .linear_algebra_fusion import LinearAlgebraFusion
@@ -41,15 +43,16 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
     ConstantPropagation, IntegerRanges, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
     DeadCode, LoopInvariants, DistributeLoops, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Flatten,
-    Scalarize, DeadFunctions, SplitMemory, IndexPointers, Isolate,
+    Scalarize, DeadFunctions, SplitMemory, IndexPointers, InterleaveStacks,
+    Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests, about in the order in which they run; docs/passes.md has the same."""
 
 __all__ = [
     "ALL", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions", "DistributeLoops",
-    "Expand", "Flatten", "Fold", "FunctionPass", "IndexPointers", "Inline", "InlineChains", "IntegerRanges", "Isolate",
-    "LinearAlgebraFusion", "LiteralBroadcasting", "LoopInvariants",
+    "Expand", "Flatten", "Fold", "FunctionPass", "IndexPointers", "Inline", "InlineChains", "IntegerRanges",
+    "InterleaveStacks", "Isolate", "LinearAlgebraFusion", "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "SplitMemory", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
     "run_pipeline",

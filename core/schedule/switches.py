@@ -18,6 +18,7 @@ VARIABLE: Final = "NNKIT_DISABLE"
 SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "hoist": "what is the same in all rounds of a loop is computed before it, with the products of rows known then",
+        "interleave": "what a loop stacks at many places lies side by side, round by round",
         "fuse": "nests are fused with each other",
         "collapse": "axes that every tensor walks through as one are one",
         "groups": "nests over the same rows share the loop over them",

@@ -120,6 +120,18 @@ def test_a_matrix_at_an_index_is_fetched_by_blocks_of_its_rows() -> None:
     assert_close(expected, results(module, arguments))
 
 
+@pytest.mark.parametrize(("width", "is_fetched"), [(64, False), (1000, False), (1024, True)])
+def test_short_parts_at_an_index_are_not_fetched(width: int, is_fetched: bool) -> None:
+    """What lies 4 KB behind a short row is another row, and the loop that reads it may be on its way back."""
+
+    def row(b: Builder, x: Value, index: Value, y: Value) -> Value:
+        return b.emit(Add(), b.emit(Gather(0, Bounds.INSIDE), x, index), y)
+
+    types = f32(40, width), TensorType((), I64), f32(width)
+    (op,) = decided(fused(module_of(row, *types)), TARGET).loops
+    assert bool(op.fetch) == is_fetched
+
+
 def test_what_follows_a_product_is_fetched_while_it_is_summed() -> None:
     """Each line of an update that is larger than the second cache, before the sum that it is added to; a row is not."""
     module = _scheduled(_update, f32(40, 30), f32(30, 48), f32(40, 48), f32(48))
