@@ -139,9 +139,9 @@ def wanted_blocks(nests: Sequence[NestLevels], extent: int, nanoseconds: float) 
 
 
 def blocks_of(writer: NestLoopWriter, nanoseconds: float) -> LoopBlocks | None:
-    """The blocks of the outermost loop of a nest that takes so long."""
+    """The blocks of the outermost loop of a nest that takes so long; one that reduces nothing has none."""
     levels = writer.levels
-    if not levels.axes:
+    if not levels.axes or 0 in levels.op.extents:
         return None
     axis = levels.axes[0]
     extent, level = levels.op.extents[axis], levels.position[axis]
