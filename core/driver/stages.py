@@ -184,8 +184,11 @@ Runner: TypeAlias = Callable[[Module, Pipeline], object]
 def run_verified(
     module: Module, pipeline: Pipeline, *, before: Callable[[str], None] | None = None
 ) -> None:
-    """Run the passes, with the verifier as `run_pipeline` says; `before` is told the name of each before it runs."""
-    run_pipeline(module, pipeline, verifier=verify, before=before)
+    """Run the passes on a valid module, with the verifier as `run_pipeline` says.
+
+    `before` is told the name of each pass before it runs.
+    """
+    run_pipeline(module, pipeline, verifier=verify, is_valid=True, before=before)
 
 
 def advance(

@@ -60,7 +60,7 @@ class InterleaveStacks(FunctionPass):
     which are 8 MiB together, and an element has 4 KiB at most.
 
     Requires: structured control flow; loops between blocks are left alone.
-    Preserves: every bit.
+    Preserves: every bit of what the evaluator computes; nests that fuse otherwise behind it may round otherwise.
     Cost: linear.
     Source: Hennessy & Patterson, Computer Architecture, 2nd edition, §5.3 (merging arrays).
     """

@@ -42,6 +42,7 @@ def run_pipeline(
     *,
     verifier: Verifier | None = None,
     verify: bool | None = None,
+    is_valid: bool = False,
     analyses: Analyses | None = None,
     before: Callable[[str], None] | None = None,
 ) -> list[PassRun]:
@@ -49,6 +50,7 @@ def run_pipeline(
 
     What one finds out about the module the next ones know too; `analyses` are what is known beforehand.
     `before` is told the name of each pass before it runs.
+    `is_valid` says that the module is known to break no rule, so that a pass that fails is to blame.
     The verifier runs after each pass if `verify` says so, and without it if NNKIT_VERIFY=1; then the analyses
     that a pass says it preserves are compared with new ones.
     Raises: VerifyError for a module that is invalid to begin with, as found by a pass that fails if not before;
@@ -60,11 +62,12 @@ def run_pipeline(
     runs: list[PassRun] = []
     if verify and verifier is not None:
         verifier(module)  # what is wrong before is no fault of a pass
+        is_valid = True
     for a_pass in pipeline:
         if before is not None:
             before(a_pass.name)
         start = time.perf_counter()
-        changed = _apply(a_pass, module, analyses, verifier)
+        changed = _apply(a_pass, module, analyses, None if is_valid else verifier)
         runs.append(PassRun(a_pass.name, time.perf_counter() - start, changed))
         if verify and verifier is not None:
             _verify_after(a_pass, module, verifier)
@@ -74,7 +77,10 @@ def run_pipeline(
 
 
 def _apply(a_pass: Pass, module: Module, analyses: Analyses, verifier: Verifier | None) -> bool:
-    """Run one pass; where it fails, say whether that may be the fault of what it was given."""
+    """Run one pass; where it fails, ask the verifier, if there is one, whether it was given what is not valid.
+
+    A pass that fails half-way leaves what is not valid either: of what was valid before, the verifier is not asked.
+    """
     try:
         return apply_pass(a_pass, module, analyses)
     except (UnsupportedError, VerifyError, DifferentiationError, MemoryError):

@@ -83,7 +83,12 @@ def transform(
         for a_pass in pipeline:
             runs.extend(
                 run_pipeline(
-                    module, [a_pass], verifier=verify, verify=verify_each or None, analyses=analyses
+                    module,
+                    [a_pass],
+                    verifier=verify,
+                    verify=verify_each or None,
+                    is_valid=verified,
+                    analyses=analyses,
                 )
             )
             if reports.changes:

@@ -53,6 +53,17 @@ class Stumble(FunctionPass):
         raise KeyError("lost")
 
 
+@dataclass(frozen=True)
+class StopHalfWay(FunctionPass):
+    """Fails when it has taken a function apart."""
+
+    name: ClassVar[str] = "stop-half-way"
+
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        function.entry.instructions.clear()
+        raise KeyError("lost")
+
+
 def verifier(module: Module) -> None:
     """Complains about functions without instructions."""
     for function in module.functions.values():
@@ -115,6 +126,13 @@ def test_a_pass_that_fails_on_a_valid_module_is_to_blame() -> None:
     module = module_of([X], lambda b, x: b.emit(Exp(), x))
     with pytest.raises(InternalError, match="pass 'stumble' failed: KeyError: 'lost'"):
         run_pipeline(module, [Stumble()], verifier=verify)
+
+
+@pytest.mark.parametrize("known", [{"is_valid": True}, {"verify": True}], ids=["said", "verified"])
+def test_a_pass_that_fails_half_way_is_to_blame_for_what_it_leaves(known: dict[str, bool]) -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    with pytest.raises(InternalError, match="pass 'stop-half-way' failed: KeyError: 'lost'"):
+        run_pipeline(module, [StopHalfWay()], verifier=verify, **known)
 
 
 def test_an_invalid_module_is_not_the_fault_of_a_pass() -> None:
