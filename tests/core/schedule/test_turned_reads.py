@@ -128,6 +128,7 @@ def f64(*shape: int) -> TensorType:
     [
         (_doubled, (f32(64, 64),)),
         (_doubled, (f32(200, 48),)),  # the loop over blocks of a row is outermost
+        (_symmetric, (f32(192, 192),)),  # blocks of rows in blocks of rows
         (_doubled, (f32(75, 53),)),
         (_doubled, (f32(147, 33),)),
         (_doubled, (f64(51, 70),)),
