@@ -179,6 +179,15 @@ def mixture(n: int, d: int, k: int) -> Callable[[np.random.Generator], Arrays]:
     return make
 
 
+def lstm(layers: int, characters: int) -> Callable[[np.random.Generator], Arrays]:
+    """GradBench's: layers of 14 with diagonal weights."""
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return {name: np.array(given) for name, given in inputs.lstm(layers, characters).items()}
+
+    return make
+
+
 def weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Arrays:
     """w1, b1, w2, b2 … of an MLP."""
     drawn: Arrays = {}
@@ -225,6 +234,9 @@ STAGE: Final = 3 * (2 * 3 + CALL + 4)
 """Operations of one of the four stages of a step; the gradient takes that again, and twice for its derivatives."""
 SAME: Final = {"PyTorch compile": "it is the same library call as eager"}
 UNROLLED: Final = {"PyTorch compile": "it would unroll the steps"}
+STEP_BY_STEP: Final = UNROLLED | {
+    "PyTorch eager": "49,152 layers, one after the other, take seconds"
+}
 
 
 def _product(n: int, threads: int = 1) -> Problem:
@@ -373,8 +385,18 @@ MEMORY: Final = (
         group="memory",
         target=1.0,
     ),
+    Problem(
+        "lstm",
+        "gradient of an LSTM, 6 layers of 14, 8,192 steps, f64",
+        lstm(6, 8192),
+        Work(6.0 * 8192 * 14 * (5 * CALL + 50), 8.0 * 8192 * 14, 8.0 * 15 * 56, "f64"),
+        group="memory",
+        target=1.0,
+        tolerance=1e-9,
+        without=STEP_BY_STEP,
+    ),
 )
-"""Little is computed of much memory."""
+"""Little is computed of much memory, or much is kept of a loop for the way back."""
 
 LARGER: Final = (
     _layer(8, 128, 128, 512),

@@ -10,7 +10,7 @@ import numpy as np
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, f32, i64, nn
 
-from .gradbench import gmm
+from .gradbench import gmm, lstm
 from .problems import HEADS, RATE, STEPS, Arrays
 from .runge_kutta import looped
 
@@ -201,6 +201,11 @@ def build_mixture(data: Arrays, mode: str) -> Call:
     return call
 
 
+def build_lstm(data: Arrays, mode: str) -> Call:
+    given = lstm.prepare({**data})
+    return lambda: lstm.jacobian(*given)
+
+
 def model() -> tuple[Any, Any]:
     """Logits and loss of an MLP, made anew, so that nothing is compiled yet."""
 
@@ -265,4 +270,5 @@ BUILD = {
     "symmetric": build_symmetric,
     "runge-kutta": build_runge_kutta,
     "mixture": build_mixture,
+    "lstm": build_lstm,
 }

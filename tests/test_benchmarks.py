@@ -165,6 +165,7 @@ TINY: dict[str, Callable[[np.random.Generator], problems.Arrays]] = {
     "line": problems.line(7),
     "symmetric": problems.square(5),
     "mixture": problems.mixture(4, 2, 3),
+    "lstm": problems.lstm(2, 5),
 }
 
 
@@ -198,6 +199,7 @@ def test_our_programs_compute_what_their_titles_say() -> None:
     slope = (p - np.eye(4)[labels]) / 3
     np.testing.assert_allclose(found["softmax"][0], -np.log(p[range(3), labels]).mean(), rtol=1e-5)
     np.testing.assert_allclose(found["softmax"][1], slope, atol=1e-6)
+    assert [part.shape for part in found["lstm"]] == [(4, 56), (3, 14)]
     assert results_of("step", drawn["step"], calls=20)[0] < found["step"][0]
     assert [part.shape for part in found["block"]] == [
         drawn["block"][name].shape for name in problems.BLOCK

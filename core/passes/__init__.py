@@ -43,8 +43,7 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
     ConstantPropagation, IntegerRanges, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
     DeadCode, LoopInvariants, DistributeLoops, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Flatten,
-    Scalarize, DeadFunctions, SplitMemory, IndexPointers, InterleaveStacks,
-    Isolate,
+    Scalarize, DeadFunctions, SplitMemory, IndexPointers, InterleaveStacks, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests, about in the order in which they run; docs/passes.md has the same."""
 

@@ -9,7 +9,6 @@ go through all of what is large in its order: with jumps in one tensor, that is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -93,14 +92,10 @@ def _is_stream(type: TensorType, access: Access | Output, loops: Loops) -> bool:
     # what comes from the last row to the first lies before what is read, and the machine follows it
     if any(isinstance(i, Affine) and min(k for _, k in i.terms) < 0 for i in moving):
         return False
-    if len(moving) < len(access.indices) and _bytes(type, loops) < _AHEAD:
-        return False  # that would be another part, from which a loop may have come
+    # behind a short part at an index lies another one, which a loop around may have come from
+    if len(moving) < len(access.indices) and loops.points * type.dtype.bytes < _AHEAD:
+        return False
     return _walked(access, loops) == _axes(loops) and is_side_by_side(moving, loops.vector)
-
-
-def _bytes(type: TensorType, loops: Loops) -> int:
-    """Of what the loops go through, if that is an element of the tensor for each of their points."""
-    return math.prod(loops.extents) * type.dtype.bytes
 
 
 def _is_column(access: Access | Output, loops: Loops) -> bool:
