@@ -143,10 +143,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def chosen(only: Sequence[str], *, everything: bool) -> list[Problem]:
+def chosen(
+    only: Sequence[str], problems: Sequence[Problem] = PROBLEMS, *, everything: bool = False
+) -> list[Problem]:
     if only:
-        return [problem for problem in PROBLEMS if problem.name in only]
-    return [problem for problem in PROBLEMS if problem.quick or everything]
+        return [problem for problem in problems if problem.name in only]
+    return [problem for problem in problems if problem.quick or everything]
 
 
 def find() -> tuple[list[Contestant], dict[str, str]]:

@@ -16,7 +16,7 @@ from typing import Final
 from nnkit.core.schedule.switches import SWITCHES, VARIABLE
 
 from .__main__ import chosen, compare, progress
-from .problems import PROBLEMS
+from .problems import ABLATED
 from .report import OURS, Cell, geometric_mean, header, seconds, written_ratio
 from .report import Row as Compared
 from .timing import Spread, other_load
@@ -27,7 +27,7 @@ EVERYTHING: Final = "everything"
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
-    names = [problem.name for problem in PROBLEMS]
+    names = [problem.name for problem in ABLATED]
     parser.add_argument(
         "--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names)
     )
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     busy = other_load()
     rows: dict[str, Mapping[str, Cell]] = {}
-    problems = chosen(options.only, everything=False)
+    problems = chosen(options.only, ABLATED)
     for threads in sorted({problem.threads for problem in problems}):
         workers = {
             name: Worker(

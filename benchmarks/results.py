@@ -22,10 +22,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
         "Operations a second, a multiply-add counts as two; ratios are those of times.",
     ),
     "larger": ("Larger programs", "One thread."),
-    "memory": (
-        "Through memory",
-        "One thread; results of 16 and 32 MiB, and a loop that keeps 57 MB.",
-    ),
+    "memory": ("Through memory", "One thread; results of 16 and 32 MiB."),
     "gradbench": (
         "GradBench, f64",
         "One thread, beside loops in C++ with derivatives by hand and JAX "

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .problems import PROBLEMS
+from .problems import ABLATED
 from .timing import batch
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -98,7 +98,7 @@ def confined(threads: int, environment: Mapping[str, str] = MappingProxyType({})
 def _serve(connection: Connection, package: str, mode: str, cpu: bool) -> None:
     """Answer until the other side closes: a name builds that problem, a number is a batch of it."""
     workloads = importlib.import_module(f"benchmarks.workloads_{package}")
-    problems = {problem.name: problem for problem in PROBLEMS}
+    problems = {problem.name: problem for problem in ABLATED}
     call: Callable[[], Any] = tuple
     clock = time.process_time if cpu else time.perf_counter
     while True:

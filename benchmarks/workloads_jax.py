@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .gradbench.lstm_jax import lstm
 from .gradbench.mixture_jax import mixture
 from .problems import BLOCK, HEADS, RATE, STEP, STEPS, Arrays, names_of_layers
 
@@ -120,11 +119,6 @@ def build_mixture(data: Arrays, mode: str) -> Call:
     return waiting(jax.jit(slope), *(jnp.asarray(each) for each in arguments))
 
 
-def build_lstm(data: Arrays, mode: str) -> Call:
-    slope, *arguments = lstm("jacobian", {**data})
-    return waiting(jax.jit(slope), *(jnp.asarray(each) for each in arguments))
-
-
 def in_precision(build: Build) -> Build:
     """In f64 where there is data of f64; else as JAX is unless told, with indices of 32 bits."""
 
@@ -191,6 +185,5 @@ BUILDERS = {
     "symmetric": build_symmetric,
     "runge-kutta": build_runge_kutta,
     "mixture": build_mixture,
-    "lstm": build_lstm,
 }
 BUILD = {kind: in_precision(build) for kind, build in BUILDERS.items()}

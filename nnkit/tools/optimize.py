@@ -115,11 +115,15 @@ def transform(
         after = measure(module, before.entries)
         print_error(comparison(before, after, by_function=reports.verbose))
     if verified and runs:
-        try:
-            verify(module)
-        except VerifyError as error:
-            names = ", ".join(run.name for run in runs)
-            raise InternalError(f"after the passes {names}: {error}") from error
+        _verify_after(runs, module)
+
+
+def _verify_after(runs: Sequence[PassRun], module: Module) -> None:
+    try:
+        verify(module)
+    except VerifyError as error:
+        names = ", ".join(run.name for run in runs)
+        raise InternalError(f"after the passes {names}: {error}") from error
 
 
 def _texts(module: Module) -> Mapping[str, str]:

@@ -129,7 +129,11 @@ def computed(f: Callable[..., Any], arrays: Sequence[Array]) -> list[Array]:
     return [np.asarray(one) for one in f(*(Tensor2D(array.copy()) for array in arrays))]
 
 
-LAW = settings(deadline=None, suppress_health_check=list(HealthCheck))
+LAW = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=max(100, settings().max_examples),
+)
 
 
 @LAW

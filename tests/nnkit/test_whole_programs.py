@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +25,6 @@ import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, Tensor3D, f32, f64, i64
 from nnkit.callables import StagedFunction
 from nnkit.core.evaluate import evaluate
-from nnkit.core.passes import interleave_stacks
 from nnkit.core.types import Array
 from tests.programs import same_bits
 
@@ -101,12 +99,10 @@ def agree(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 
         np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * size)
 
 
-def evaluated(
-    function: StagedFunction, arguments: Sequence[Any], stage: str = "optimizable"
-) -> list[Array]:
+def evaluated(function: StagedFunction, arguments: Sequence[Any]) -> list[Array]:
     """By the evaluator, of the module with all derivatives."""
     specialization = function._specialization(function._values(tuple(arguments)))
-    module, entry = specialization.module(stage)
+    module, entry = specialization.module("optimizable")
     with np.errstate(all="ignore"):
         return flat(evaluate(module, entry.name, *flat(tuple(arguments))))
 
@@ -193,22 +189,6 @@ def test_compiled_code_is_the_evaluator(program: TextProgram) -> None:
     assume(is_tame(expected))
     agree(flat(both(*arguments)), expected)
     agree(flat(program.main(*program.arguments())), expected[:2])
-
-
-@FEW
-@given(text_programs())
-def test_what_loops_stack_may_lie_side_by_side(program: TextProgram) -> None:
-    arguments = program.arguments()
-    expected_values(program, arguments)
-    found = list[list[Array]]()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interleave_stacks, "LEAST_STACKS", 2)
-        patch.setattr(interleave_stacks, "LEAST_BYTES", 1)
-        for disabled in ("", "interleave"):
-            patch.setenv("NNKIT_DISABLE", disabled)
-            slope = nk.gradient(of=staged_program(program.text), wrt=FLOATS, keeping=(0, 1))
-            found.append(evaluated(slope, arguments, "optimized"))
-    assert same_bits(tuple(found[0]), tuple(found[1]))
 
 
 @FEW

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk
@@ -18,8 +21,9 @@ from nnkit.core.passes import interleave_stacks
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.interleave_stacks import LEAST_STACKS, InterleaveStacks
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import Array
 from nnkit.core.verify import verify
-from tests.programs import Program, programs, same_bits
+from tests.values import flat, same_bits
 
 ROUNDS = 5
 
@@ -147,15 +151,67 @@ def test_few_or_short_or_wide_ones_are_left(monkeypatch: pytest.MonkeyPatch) -> 
         assert apply_pass(InterleaveStacks(), parse_module(text)) == (not name), name
 
 
-@pytest.mark.usefixtures("of_any_size")
+UNARY: Sequence[Callable[[Any], Any]] = (
+    nk.sin, nk.tanh, nk.sigmoid, nk.square, lambda x: nk.exp(nk.minimum(x, 1.0)), lambda x: x[::-1],
+    lambda x: nk.sort(x), lambda x: nk.cumsum(x), lambda x: nk.maximum(x, 0.0),
+)  # fmt: skip
+BINARY: Sequence[Callable[[Any, Any], Any]] = (
+    lambda x, y: x * y, lambda x, y: x - y, lambda x, y: x * (x * y).sum(),
+    lambda x, y: nk.select(x > y, x, x * y), lambda x, y: x / (1.0 + nk.square(y)),
+)  # fmt: skip
+
+
+def loss_of(seed: int) -> Any:
+    """Of the last states of a loop: what a round does is drawn, and each round reads a row and a state of before."""
+
+    @nk.staged
+    def loss(w: Rep[Tensor2D[f64]], x: Rep[Tensor2D[f64]]) -> Rep[Scalar[f64]]:
+        def step(state: Rep[Tensor1D[f64]], row: Rep[Tensor1D[f64]]) -> Any:
+            r, values = random.Random(seed), [state, row]
+            for _ in range(r.randint(2, 6)):
+                made = r.choice(BINARY)(r.choice(UNARY)(r.choice(values)), r.choice(values))
+                values.append(nk.tanh(made @ w) if r.random() < 0.2 else made)
+            return nk.tanh(values[-1] + state), values[r.randrange(2, len(values))]
+
+        last, rows = x.scan(w[0], step)
+        return nk.tanh(last).sum() + nk.sin(rows.tensor()).sum()
+
+    return loss
+
+
+def optimized(slope: Any, arrays: Sequence[Array]) -> Module:
+    return parse_module(slope.ir(*arrays, stage="optimized"))
+
+
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(control=True, memory=True))
-def test_random_programs_keep_every_bit(program: Program) -> None:
-    module = parse_module(print_module(program.module))
-    apply_pass(InterleaveStacks(), module)
-    verify(module)
-    expected = evaluate(program.module, program.entry, *program.arguments)
-    assert same_bits(evaluate(module, program.entry, *program.arguments), expected)
+@given(st.integers(0, 1 << 30), st.sampled_from(["gradient", "tangent of the gradient"]))
+def test_random_loops_keep_every_bit(seed: int, kind: str) -> None:
+    """As the evaluator computes them; loops that keep fewer than two tensors are no cases."""
+    rng = np.random.default_rng(seed)
+    arrays = [rng.uniform(-1, 1, size=shape) for shape in ((3, 3), (ROUNDS, 3))]
+    found = list[Any]()
+    stacks = list[int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interleave_stacks, "LEAST_STACKS", 2)
+        patch.setattr(interleave_stacks, "LEAST_BYTES", 1)
+        for disabled in ("", "interleave"):
+            patch.setenv("NNKIT_DISABLE", disabled)
+            slope = nk.gradient(of=loss_of(seed), wrt=(0, 1))
+            values = arrays
+            if kind != "gradient":
+                slope, values = nk.jvp(slope, wrt=(0, 1)), [*arrays, *arrays]
+            module = optimized(slope, values)
+            (entry,) = (f.name for f in module.functions.values() if f.body is not None)
+            found.append(evaluate(module, entry, *values))
+            stacks.append(most_stacks(module))
+    assume(stacks[0] < stacks[1])
+    assert same_bits(*found)
+
+
+def most_stacks(module: Module) -> int:
+    """How many tensors one loop stacks."""
+    bodies = [f.body for f in module.functions.values() if f.body is not None]
+    return max(len(flows_in(i, Role.STACKED)) for body in bodies for i in walk(body))
 
 
 def cells(count: int, rounds: int, width: int) -> tuple[Any, list[Any]]:
@@ -178,32 +234,23 @@ def cells(count: int, rounds: int, width: int) -> tuple[Any, list[Any]]:
     return nk.value_and_gradient(of=loss, wrt=(0, 1)), arrays
 
 
-def leaves(value: Any) -> list[np.ndarray[Any, Any]]:
-    if isinstance(value, tuple):
-        return [leaf for part in value for leaf in leaves(part)]
-    return [np.asarray(value)]
-
-
 @pytest.mark.parametrize("width", [1, 14, 16, 37])
 def test_gradients_of_loops_are_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a loop that keeps more than the caches hold, and of one for which that is said to be little."""
+    """Compiled, where what the loop keeps is much for caches of one byte."""
     monkeypatch.setattr(interleave_stacks, "LEAST_BYTES", 1)
-    found = list[list[np.ndarray[Any, Any]]]()
+    found, stacks = list[Any](), list[int]()
     for disabled in ("", "interleave"):
         monkeypatch.setenv("NNKIT_DISABLE", disabled)
         slope, arrays = cells(8, 40, width)
-        assert (f"<40 x {width} x f32>" in slope.ir(*arrays, stage="optimized")) or not disabled
-        found.append(leaves(slope(*arrays)))
+        found.append(flat(slope(*arrays)))
+        stacks.append(most_stacks(optimized(slope, arrays)))
+    assert stacks[0] < LEAST_STACKS <= stacks[1]
     for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5, atol=1e-6)
 
 
 def test_what_the_caches_hold_stays_as_it_is() -> None:
     """The loop of eight cells keeps sixteen tensors and more, which are interleaved from 8 MiB on."""
     for rounds, is_taken in ((100, False), (20_000, True)):
         slope, arrays = cells(8, rounds, 14)
-        module = parse_module(slope.ir(*arrays, stage="optimized"))
-        (main,) = (f for f in module.functions.values() if f.body is not None)
-        assert main.body is not None
-        loops = [flows_in(i, Role.STACKED) for i in walk(main.body)]
-        assert (max(map(len, loops)) >= LEAST_STACKS) != is_taken
+        assert (most_stacks(optimized(slope, arrays)) >= LEAST_STACKS) != is_taken
